@@ -1,0 +1,53 @@
+# The whole workflow. Needs Python 3.11 or newer, git and make; everything else is installed into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+.PHONY: help demo test lint format bench soak lock clean
+
+help:
+	@echo "make demo   install, run the main job on generated data, write demo-output/"
+	@echo "make test   every test (about 5 minutes on 2 cores)"
+	@echo "make lint   ruff, mypy --strict, the architecture test"
+	@echo "make bench  speed, as ratios measured in one run"
+	@echo "make soak   long fuzz and fault runs"
+	@echo "make lock   pin the newest dependencies again (needs uv)"
+
+$(READY): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "panbayes needs Python 3.11 or newer, found %d.%d: run make PYTHON=/path/to/python3.11" % sys.version_info[:2])'
+	@echo "installing into $(VENV) (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/panbayes demo --output demo-output
+
+test: $(READY)
+	@$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -q tests/test_architecture.py
+
+format: $(READY)
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(READY)
+	@$(BIN)/python -m bench
+
+soak: $(READY)
+	@PANBAYES_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/soak
+
+lock:
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group dev --no-annotate --no-header --no-emit-index-url --output-file requirements-dev.lock pyproject.toml
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate --no-header --no-emit-index-url --constraint requirements-dev.lock --output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) demo-output dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""UNTRUSTED, sees releases: federation and one file per strategy."""

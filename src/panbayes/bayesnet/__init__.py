@@ -1,0 +1,1 @@
+"""The model, which has never heard of privacy: scores, search, parameters, sampling, inference, files."""

@@ -1,0 +1,1 @@
+"""Sensitivities, mechanisms, noise sources, exact privacy loss."""

@@ -1,0 +1,1 @@
+"""Both sides in one process: what ``panbayes learn`` runs by default."""

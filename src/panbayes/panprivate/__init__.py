@@ -1,0 +1,1 @@
+"""AN INTRUDER MAY READ THE STATE: state distributions, estimator, calibration, bounds, state file."""

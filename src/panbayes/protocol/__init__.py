@@ -1,0 +1,1 @@
+"""The only types that cross the boundary between holder and analyst."""

@@ -1,0 +1,1 @@
+"""Encoding by a public schema, integer codes, counting kernels: for any table, private or synthetic."""
