@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from panbayes.bayesnet.answers import FloatArray
 from panbayes.bayesnet.junction import JunctionTree, Scope, compile_tree, load_factors
 from panbayes.bayesnet.propagation import collect, distribute, enter_evidence, marginals, trace_best
-from panbayes.bayesnet.sampling import cumulative_rows, draw_rows
+from panbayes.bayesnet.sampling import CodeType, cumulative_rows, draw_rows
 from panbayes.public.errors import InputError
 from panbayes.public.structure import Structure
 from panbayes.tables.table import Codes
@@ -186,7 +186,7 @@ class Engine:
         evidence: Mapping[int, int],
         n: int,
         rng: np.random.Generator,
-        dtype: np.dtype[np.uint8] | np.dtype[np.uint16],
+        dtype: CodeType,
     ) -> Codes:
         """Draw ``n`` records exactly from p(· | evidence); returns codes of shape (attributes, n).
 
@@ -195,7 +195,7 @@ class Engine:
         """
         tree, potentials = self._ready(evidence)
         self._collect(tree, potentials)
-        codes = np.empty((len(self.sizes), n), dtype=dtype)
+        codes: Codes = np.empty((len(self.sizes), n), dtype=dtype)
         for attribute, code in evidence.items():
             codes[attribute] = code
         cells: list[NDArray[np.int64]] = []

@@ -124,7 +124,7 @@ class Network:
         if n < 0:
             raise InputError("n", found=f"found {n}", remedy="give the number of records to draw")
         rng = np.random.default_rng(seed)
-        dtype = np.dtype(code_type(self.schema))
+        dtype = code_type(self.schema)
         if not given:
             return Table(self.schema, draw_prior(self.structure, self.tables, n, rng, dtype))
         evidence = self.evidence(given, argument="given")
@@ -162,7 +162,7 @@ class Network:
             codes = self.engine.most_probable(known)
         except ZeroProbabilityError:
             raise self._impossible(known, "evidence") from None
-        column = np.array(codes, dtype=code_type(self.schema)).reshape(-1, 1)
+        column: Codes = np.array([[code] for code in codes], dtype=code_type(self.schema))
         attributes = zip(self.schema.attributes, codes, strict=True)
         return Configuration(
             codes=codes,

@@ -9,7 +9,7 @@ Thesis: the synthetic data generation phase of PrivBayes ("prior sampling").
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -19,7 +19,9 @@ from panbayes.bayesnet.answers import FloatArray
 from panbayes.public.structure import Structure
 from panbayes.tables.table import Codes
 
-__all__ = ["cumulative_rows", "draw_prior", "draw_rows"]
+__all__ = ["CodeType", "cumulative_rows", "draw_prior", "draw_rows"]
+
+CodeType: TypeAlias = type[np.uint8] | type[np.uint16]
 
 _BLOCK: Final = 1 << 16
 
@@ -60,13 +62,13 @@ def draw_prior(
     tables: Sequence[FloatArray],
     n: int,
     rng: np.random.Generator,
-    dtype: np.dtype[np.uint8] | np.dtype[np.uint16],
+    dtype: CodeType,
 ) -> Codes:
     """Draw ``n`` records; returns codes of shape (attributes, n).
 
     The stream of ``rng`` is consumed in blocks of records, attribute by attribute in topological order.
     """
-    codes = np.empty((len(tables), n), dtype=dtype)
+    codes: Codes = np.empty((len(tables), n), dtype=dtype)
     rows = [cumulative_rows(table).reshape(-1, table.shape[-1]) for table in tables]
     drawn = np.empty(_BLOCK, dtype=np.int64)
     for start in range(0, n, _BLOCK):
@@ -77,6 +79,6 @@ def draw_prior(
             for parent in structure.parents(child):
                 index *= tables[parent].shape[-1]
                 index += part[parent]
-            draw_rows(rows[child], index, rng.random(size), drawn[:size])
+            draw_rows(rows[child], index, rng.random((size,)), drawn[:size])
             part[child] = drawn[:size]
     return codes
