@@ -19,7 +19,7 @@ def test_version_and_help(panbayes: Panbayes) -> None:
     assert panbayes("--version").stdout == f"panbayes {__version__}\n"
     shown = panbayes("--help").stdout
     assert all(verb in shown for verb in VERBS)
-    assert panbayes().stdout == shown
+    assert panbayes().stderr == shown
 
 
 def test_help_loads_nothing_heavy() -> None:
