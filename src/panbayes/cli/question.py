@@ -14,7 +14,7 @@ from panbayes.public.errors import InputError
 
 __all__ = ["parse_evidence", "parse_question"]
 
-_TOKEN: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([,|=])|([^,|="]+?))\s*(?=$|[,|="])')
+_TOKEN: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"\s*(?=$|[,|=])|([,|=])|([^,|="]+?)\s*(?=$|[,|=]))')
 _EXAMPLE: Final = 'write it like: readmitted | insulin=Up, age="[70-80)"'
 
 
