@@ -118,7 +118,17 @@ def _unzip(raw: bytes, chosen: str | Path, *, argument: str) -> bytes:
 
 def _fetch(url: str, target: Path) -> None:
     """Download the archive into the cache; its content is checked where it is read."""
-    opener = urllib.request.build_opener(urllib.request.HTTPHandler, urllib.request.HTTPSHandler)
+    opener = urllib.request.OpenerDirector()  # the default one would also open files and FTP
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.UnknownHandler,
+    ):
+        opener.add_handler(handler())
     try:
         with opener.open(url, timeout=60) as reply:
             raw = reply.read(MAX_ARCHIVE + 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Final
 
@@ -141,11 +142,11 @@ def _equal_bins(low: float, high: float, *, whole: bool) -> tuple[int | float, .
     >>> _equal_bins(3, 997, whole=True)[:4]
     (0, 50, 100, 150)
     """
-    rough = (high - low) / BINS
-    magnitude = 10.0 ** math.floor(math.log10(rough))
-    width = next(step * magnitude for step in (1, 2, 2.5, 5, 10) if step * magnitude >= rough * 0.999)
+    rough = Decimal((high - low) / BINS)
+    magnitude = Decimal(1).scaleb(rough.adjusted())
+    width = next(step * magnitude for step in map(Decimal, ("1", "2", "2.5", "5", "10")) if step * magnitude >= rough)
     if whole:
-        width = math.ceil(width)
-    first, last = math.floor(low / width), math.ceil(high / width)
-    edges = [float(f"{k * width:.12g}") for k in range(first, max(last, first + 1) + 1)]
-    return tuple(int(edge) for edge in edges) if whole else tuple(edges)
+        width = width.to_integral_value(ROUND_CEILING)
+    first, last = math.floor(Decimal(low) / width), math.ceil(Decimal(high) / width)
+    edges = [k * width for k in range(first, max(last, first + 1) + 1)]
+    return tuple(int(edge) if whole else float(edge) for edge in edges)
