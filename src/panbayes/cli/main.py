@@ -31,6 +31,7 @@ from panbayes.public.errors import PanbayesError
 __all__ = ["VERBS", "build", "run"]
 
 VERBS: Final = {
+    "learn": "Learn a private network from the tables of one or more holders.",
     "sample": "Draw synthetic records from a model, exactly from its distribution, also given evidence.",
     "query": "Ask a model for the exact probability of attributes, given others.",
     "classify": "Predict an attribute from all the others, for every record of a file.",
