@@ -7,9 +7,9 @@ Why these settings:
   do; a journal that came back would undo a charge whose reply has left. With ``WAL`` the newest charges would live in
   a second file that a careless copy leaves behind.) SQLite gives the journal the mode of the ledger, 0600.
 * ``BEGIN IMMEDIATE``: whoever writes holds the one write lock from the first look at the budget to the commit, across
-  processes; others wait, and after :data:`BUSY_SECONDS` they are told so. * A new ledger is written under another
-  name and linked to its own, so that a ledger is whole or absent; an empty or short file is a damaged one and never
-  taken for a new one.
+  processes; others wait, and after :data:`BUSY_SECONDS` they are told so.
+* A new ledger is written under another name and linked to its own, so that a ledger is whole or absent; an empty or
+  short file is a damaged one and never taken for a new one.
 * Triggers refuse to change or delete what has been charged. They guard against slips, not against somebody with an
   editor: that is what the hash chain is for.
 """
