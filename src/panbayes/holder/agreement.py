@@ -13,9 +13,9 @@ noisy-majority-voting       N − 1 votes, then 1 counts: N sets of at most k + 
 non-private                 none: records never leave a holder
 =========================== ================================================================== =========================
 
-Score, mechanism, degree, first attribute and who clips must be the study's. With ``degree = "auto"`` the degree is
-chosen from public facts by whoever asks, so any is let through. How many cells a vote or a model may use is a
-question of cost, not of privacy, and is checked with the answers.
+Score, mechanism, degree, first attribute and who clips must be the study's. With ``degree = "auto"`` (a model only) the
+query names the study's θ and the most parents to consider, which is the asker's choice: ε does not depend on it. Sets
+that make no sense or are too large are refused by :func:`panbayes.holder.answers.check`.
 
 Everything here is a pure function of public values, so a refusal reveals nothing.
 
@@ -42,9 +42,6 @@ class NotInStudyError(Exception):
 
 
 Rule: TypeAlias = Callable[[Study, Query], None]
-
-MAX_SET: Final = 9
-"""The largest set of attributes that a message can name."""
 
 
 def kind_of(query: Query) -> str:
@@ -91,6 +88,8 @@ def _model(study: Study, query: Query) -> None:
     if not isinstance(query, ModelQuery):
         raise NotInStudyError("the study asks for one model and nothing else")
     _require_manner(study, query)
+    theta = ratio(study.theta) if study.degree == "auto" else None
+    _require(query.theta == theta, "theta", theta)
     _require(query.first == study.first_attribute, "first attribute", study.first_attribute)
     _require(query.clip == (study.clip == "holder"), "counts are clipped by the", study.clip)
     _require_epsilon(query.structure_epsilon, study.split * study.budget, "the structure")
@@ -112,8 +111,14 @@ def _independent(study: Study, query: Query) -> None:
 
 def _sufficient_statistics(study: Study, query: Query) -> None:
     query = _counts(study, query, study.budget)
-    size = len(query.sets[0]) if study.degree == "auto" else study.degree + 1
+    size = _largest_set(study)
     _require(_all_sets(query.sets, len(study.schema), size), "sets:", f"all of {size} attributes, once each")
+
+
+def _largest_set(study: Study) -> int:
+    if study.degree == "auto":
+        raise NotInStudyError('degree "auto" is for models')
+    return study.degree + 1
 
 
 def _all_sets(sets: tuple[tuple[int, ...], ...], attributes: int, size: int) -> bool:
@@ -131,7 +136,7 @@ def _majority_voting(study: Study, query: Query) -> None:
         _require_epsilon(query.epsilon, study.split * study.budget / (attributes - 1), "a vote")
         return
     query = _counts(study, query, (1 - study.split) * study.budget)
-    size = MAX_SET if study.degree == "auto" else study.degree + 1
+    size = _largest_set(study)
     _require(len(query.sets) == attributes, "sets:", attributes)
     _require(max(map(len, query.sets)) <= size, "sets:", f"of at most {size} attributes")
 

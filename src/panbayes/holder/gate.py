@@ -2,14 +2,15 @@
 
 :meth:`Gate.ask` takes bytes and gives bytes. What happens in between, in this order:
 
-1. **decode**, strictly; 2. **check** against public facts: the study and the schema are the ones agreed on and
-approved, the query is one of the study's (:mod:`panbayes.holder.agreement`) and can be computed
-(:func:`panbayes.holder.answers.check`); 3. take the ledger for writing, alone. If the question was answered before,
-its reply goes out again, the same bytes, free; 4. **charge**: the ledger still belongs to these records, the study
-has not asked this kind of question too often, its spending stays within its ε, and the *whole* study fits under the
-holder's cap, so that a study that cannot be finished is refused before it has spent anything. All compared as exact
-fractions; 5. **draw** the answer with its noise, **store** the reply with the charge, **commit** to disk, and only
-then 6. **release**.
+1. **decode**, strictly;
+2. **check** against public facts: study and schema are the ones agreed on and approved, the query is one of the study's
+   (:mod:`panbayes.holder.agreement`) and can be computed (:func:`panbayes.holder.answers.check`);
+3. take the ledger for writing, alone. If the question was answered before, the same bytes go out again, free;
+4. **charge**: the ledger still belongs to these records, the study has not asked this kind of question too often, its
+   spending stays within its ε, and the *whole* study fits under the holder's cap, so that a study that cannot be
+   finished is refused before it has spent anything. All compared as exact fractions;
+5. **draw** the answer with its noise, **store** the reply with the charge, **commit** to disk, and only then
+6. **release**.
 
 Steps 3 to 5 are one transaction: an error, a crash or a power cut anywhere in it leaves nothing charged and nothing
 released; after it, the reply is on disk and any repetition returns it. The question's id is the hash of study, round
@@ -40,7 +41,10 @@ from panbayes.public.privacy import Pure, show_fraction
 from panbayes.public.study import Study
 from panbayes.tables.table import Table
 
-__all__ = ["Gate", "Report"]
+__all__ = ["Ask", "Gate", "Report"]
+
+Ask: TypeAlias = Callable[[bytes], bytes]
+"""A question's bytes go in, a reply's come out."""
 
 Report: TypeAlias = Callable[[BaseException], None]
 """Who on the holder's side is told what went wrong."""
@@ -52,6 +56,7 @@ class _RefusedError(Exception):
     """The question gets no answer; nothing is charged."""
 
     def __init__(self, code: RefusalCode, text: str) -> None:
+        """Remember what the asker is told."""
         self.code: RefusalCode = code
         self.text = text
         super().__init__(text)
