@@ -97,10 +97,10 @@ def verify(
             as_json=as_json,
         )
     if bad:
-        path, found = next(iter(bad.items()))
+        worst, found = next(iter(bad.items()))
         more = sum(map(len, bad.values())) - 1
         raise LedgerError(
-            path,
+            worst,
             found=found[0] + (f" (and {more} further faults: --json lists them)" if more else ""),
             remedy="stop answering from it and find out what happened; SECURITY.md says what it means",
         )

@@ -30,7 +30,7 @@ from panbayes.holder.chain import Entry, first_head, next_head, reply_digest
 from panbayes.holder.ledger import Ledger, Transaction
 from panbayes.protocol.codec import MalformedError, decode_question, decode_reply
 from panbayes.protocol.messages import Release
-from panbayes.public.errors import InputError, LedgerError
+from panbayes.public.errors import InputError
 from panbayes.public.privacy import Pure
 
 __all__ = ["verify"]
@@ -44,10 +44,10 @@ def verify(ledger: Ledger, *, heads: Iterable[str] = ()) -> list[str]:
     try:
         with ledger.transaction(write=False) as turn:
             return list(_faults(turn, ledger.kept, heads))
-    except LedgerError as error:
-        return [error.found]
     except InputError as error:
         return [error.found]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ["something in it is not what panbayes writes"]
 
 
 def _faults(turn: Transaction, kept: bool, heads: Iterable[str]) -> Iterator[str]:
