@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import panbayes
+
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "panbayes"
 MODULES = sorted(SOURCE.rglob("*.py"))
 EVERYTHING = frozenset(path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__")
@@ -118,3 +120,11 @@ def test_no_seedable_randomness_or_pickle_where_noise_is_drawn() -> None:
             text = path.read_text(encoding="utf-8")
             assert "np.random" not in text
             assert "default_rng" not in text
+
+
+def test_the_package_offers_exactly_what_it_lists() -> None:
+    for name in panbayes.__all__:
+        assert getattr(panbayes, name) is not None
+    assert dir(panbayes) == sorted(panbayes.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        assert panbayes.nothing

@@ -44,7 +44,7 @@ trees: st.SearchStrategy[Composition] = st.recursive(
 
 
 def statement(composition: Composition, *, private: bool = True) -> PrivacyStatement:
-    return PrivacyStatement("record", "replace", composition, ("the schema",), {"panbayes": "0"}, private)
+    return PrivacyStatement("record", "replace", composition, ("the schema",), ("a note",), {"panbayes": "0"}, private)
 
 
 def test_each_rule() -> None:
@@ -118,11 +118,11 @@ def test_an_edited_total_is_refused() -> None:
         PrivacyStatement.from_json(data, argument="model.json")
 
 
-@pytest.mark.parametrize("key", ["private", "unit", "adjacency", "total", "composition", "public", "versions"])
+@pytest.mark.parametrize("key", ["private", "unit", "adjacency", "total", "composition", "public", "notes", "versions"])
 @pytest.mark.parametrize("value", [None, 7, "x", [], {}, [7], {"a": 7}])
 def test_damaged_statements_are_refused(key: str, value: object) -> None:
     good = statement(half).to_json()
-    if type(value) is type(good[key]) and value in ("x", [], {}) and key in ("unit", "public", "versions"):
+    if type(value) is type(good[key]) and value in ("x", [], {}) and key in ("unit", "public", "notes", "versions"):
         return
     with pytest.raises(InputError):
         PrivacyStatement.from_json({**good, key: value}, argument="model.json")

@@ -13,6 +13,7 @@ Thesis: Algorithm "Greedy BN Structure Learning"; Algorithm "Chow-Liu Algorithm"
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -26,7 +27,7 @@ from panbayes.bayesnet.counts import Counts
 from panbayes.public.errors import InputError
 from panbayes.public.structure import Structure
 
-__all__ = ["Candidate", "Candidates", "Choose", "GreedySearch", "best", "chow_liu", "greedy", "penalised_greedy"]
+__all__ = ["Candidate", "Candidates", "Choose", "GreedySearch", "best", "chow_liu", "greedy", "penalised_greedy", "run"]
 
 Candidate: TypeAlias = tuple[int, tuple[int, ...]]
 """(child, parents)."""
@@ -64,7 +65,7 @@ class Candidates(Sequence[Candidate]):
 
 
 Choose: TypeAlias = Callable[[Candidates, FloatArray], int]
-"""Takes the candidates and their scores (same order) and returns the index of the one to place."""
+"""Takes the candidates and their scores (same order, −∞ where not allowed) and returns the index of one to place."""
 
 
 def best(candidates: Candidates, scores: FloatArray) -> int:
@@ -79,13 +80,16 @@ class GreedySearch:
     """The rounds of a greedy search: which candidates there are, and which pairs have been placed.
 
     Knows no data and no scores, so that an analyst and a holder can walk through the same rounds. ``exact`` parent
-    sets have min(degree, placed) attributes, as in PrivBayes; otherwise they have 0 to ``degree``.
+    sets have min(degree, placed) attributes, as in PrivBayes; otherwise they have 0 to ``degree``. With ``cap``, given
+    the domain ``sizes``, a candidate is allowed only if its table has at most that many cells, or has no parents.
     """
 
     attributes: int
     degree: int
     first: int = 0
     exact: bool = True
+    sizes: tuple[int, ...] = ()
+    cap: int | None = None
     pairs: list[Candidate] = field(default_factory=list, init=False)
     parent_sets: list[tuple[int, ...]] = field(default_factory=list, init=False)
 
@@ -100,6 +104,8 @@ class GreedySearch:
                 found=f"found {self.degree} with {self.attributes} attributes",
                 remedy=f"give {lowest} to {max(self.attributes - 1, lowest)}",
             )
+        if self.cap is not None and (self.exact or len(self.sizes) != self.attributes):
+            raise ValueError("a cap needs the domain sizes and parent sets of any length")
         if not self.exact:
             self.parent_sets.append(())
         self.place(self.first, ())
@@ -132,10 +138,27 @@ class GreedySearch:
             # Fewer attributes than parents wanted: the one set is all of them.
             self.parent_sets[:] = [tuple(sorted((*before, child)))]
             return
-        sizes = (self.degree,) if self.exact else range(1, self.degree + 1)
+        if self.cap is not None:
+            # Sets too large for every child are dropped, and so are all that contain them.
+            room = self.cap // min(self.sizes)
+            known = [parents for parents in self.parent_sets if len(parents) < self.degree]
+            made = (tuple(sorted((*parents, child))) for parents in known)
+            self.parent_sets.extend(parents for parents in made if self._combinations(parents) <= room)
+            return
+        lengths = (self.degree,) if self.exact else range(1, self.degree + 1)
         self.parent_sets.extend(
-            tuple(sorted((*others, child))) for size in sizes for others in combinations(sorted(before), size - 1)
+            tuple(sorted((*others, child))) for size in lengths for others in combinations(sorted(before), size - 1)
         )
+
+    def _combinations(self, parents: tuple[int, ...]) -> int:
+        return math.prod(self.sizes[parent] for parent in parents)
+
+    def allowed(self, parents: tuple[int, ...], children: Sequence[int]) -> tuple[int, ...]:
+        """Return those of the children that may get these parents."""
+        if self.cap is None or not parents:
+            return tuple(children)
+        room = self.cap // self._combinations(parents)
+        return tuple(child for child in children if self.sizes[child] <= room)
 
     @property
     def structure(self) -> Structure:
@@ -149,13 +172,24 @@ def _rounds(search: GreedySearch, counts: Counts, score: Score) -> Iterator[tupl
     while not search.done:
         candidates = search.candidates
         children = list(candidates.children)
-        if len(candidates.parent_sets) <= len(known):
+        if search.exact and len(candidates.parent_sets) <= len(known):
             known = known[:0]
         fresh = candidates.parent_sets[len(known) :]
-        rows = np.full((len(fresh), search.attributes), np.nan)
-        rows[:, children] = score(counts, fresh, candidates.children)
+        rows = np.full((len(fresh), search.attributes), -np.inf)
+        for group, allowed in _by_children(search, fresh, candidates.children):
+            rows[np.ix_(group, allowed)] = score(counts, [fresh[row] for row in group], allowed)
         known = np.concatenate([known, rows])
         yield candidates, known[:, children].ravel()
+
+
+def _by_children(
+    search: GreedySearch, parent_sets: Sequence[tuple[int, ...]], children: tuple[int, ...]
+) -> list[tuple[list[int], tuple[int, ...]]]:
+    """Group the parent sets by the children that may get them; without a cap there is one group."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for row, parents in enumerate(parent_sets):
+        groups.setdefault(search.allowed(parents, children), []).append(row)
+    return [(rows, allowed) for allowed, rows in groups.items() if allowed]
 
 
 def run(search: GreedySearch, counts: Counts, *, score: Score, choose: Choose = best) -> Structure:

@@ -52,14 +52,14 @@ __all__ = [
 Position: TypeAlias = Annotated[int, Meta(ge=0, lt=10_000)]
 """An attribute, by its position in the schema."""
 
-Ratio: TypeAlias = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,29}(/[1-9][0-9]{0,29})?$")]
+# \Z, not $: the latter lets a newline follow.
+Ratio: TypeAlias = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,29}(/[1-9][0-9]{0,29})?\Z")]
 """A positive exact number, such as 1/903."""
 
-Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 AttributeSet: TypeAlias = Annotated[tuple[Position, ...], Meta(min_length=1, max_length=9)]
 Parents: TypeAlias = Annotated[tuple[Position, ...], Meta(max_length=8)]
 Degree: TypeAlias = Annotated[int, Meta(ge=0, le=8)]
-CellCap: TypeAlias = Annotated[int, Meta(ge=1, lt=2**53)]
 
 Score: TypeAlias = Literal["I", "R", "F"]
 Mechanism: TypeAlias = Literal["permute-and-flip", "exponential"]
@@ -90,24 +90,26 @@ class CountsQuery(_Message, frozen=True, tag="counts"):
 class VoteQuery(_Message, frozen=True, tag="vote"):
     """Which (attribute, parents) next, given the attributes already ``placed``, at ``epsilon``.
 
-    Candidates are all pairs of an attribute not placed and min(``degree``, placed) parents among those placed, whose
-    table has at most ``cells`` cells (fewer parents where none of that size fits).
+    Candidates are all pairs of an attribute not placed and min(``degree``, placed) parents among those placed.
     """
 
     placed: Annotated[tuple[Position, ...], Meta(min_length=1, max_length=10_000)]
     degree: Degree
-    cells: CellCap
     score: Score
     mechanism: Mechanism
     epsilon: Ratio
 
 
 class ModelQuery(_Message, frozen=True, tag="model"):
-    """A whole model, learned inside the holder: one ε for its votes, one for its tables."""
+    """A whole model, learned inside the holder: one ε for its votes, one for its tables.
+
+    Without ``theta`` every attribute gets min(``degree``, placed) parents. With it, an attribute gets up to ``degree``
+    parents, as long as the average cell of its table holds ``theta`` times the average noise.
+    """
 
     first: Position
     degree: Degree
-    cells: CellCap
+    theta: Ratio | None
     score: Score
     mechanism: Mechanism
     structure_epsilon: Ratio
@@ -178,7 +180,7 @@ RefusalCode: TypeAlias = Literal[
 class Refusal(_Message, frozen=True, tag="refusal"):
     """Why there is no answer; nothing was spent. ``id`` is empty where the question could not be read."""
 
-    id: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")]
+    id: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?\Z")]
     code: RefusalCode
     text: Annotated[str, Meta(max_length=500)]
 

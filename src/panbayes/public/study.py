@@ -14,11 +14,13 @@ key        default               meaning
 epsilon    required              ε for every holder's people (not read by "non-private")
 degree     1                     parents of an attribute at most, or "auto": as many as leave the tables θ-useful
 split      0.5                   share of ε spent on the structure; the rest goes into the tables
-score      "R"                   what makes a good parent: "I" mutual information, "R", or "F" (binary attributes only)
+score      "I"                   what makes a good parent: "I" mutual information, "R", or "F" (binary attributes only)
 mechanism  "permute-and-flip"    how a parent is chosen: or "exponential"
-clip       "analyst"             who removes negative counts: the analyst after adding up, or each "holder" before
+clip       "holder"              who removes negative counts: each holder before it answers, or the "analyst" after
+                                 adding up
 first      the first attribute   the attribute that is placed first; a public choice
 theta      4                     with degree = "auto": how many times the noise the average cell must hold
+learner    "greedy"              what the analyst runs on noisy statistics: or "chow-liu", or "penalised" (BIC)
 adjacency  "replace"             neighbouring tables differ by one replaced record; the number of records is public
 delta      0                     pure differential privacy
 ========== ===================== ====================================================================================
@@ -42,12 +44,20 @@ from panbayes.public.errors import InputError
 from panbayes.public.privacy import parse_epsilon
 from panbayes.public.schema import Schema
 
-__all__ = ["STUDY_VERSION", "Clip", "Mechanism", "Score", "Strategy", "Study"]
+__all__ = ["STUDY_VERSION", "Clip", "Learner", "Mechanism", "Score", "Strategy", "Study"]
 
 STUDY_VERSION: Final = 1
 MAX_DEGREE: Final = 8
 
-Strategy: TypeAlias = Literal["privbayes", "independent", "non-private"]
+Strategy: TypeAlias = Literal[
+    "privbayes",
+    "independent",
+    "noisy-sufficient-statistics",
+    "noisy-majority-voting",
+    "noisy-model",
+    "non-private",
+]
+Learner: TypeAlias = Literal["greedy", "chow-liu", "penalised"]
 Score: TypeAlias = Literal["I", "R", "F"]
 Mechanism: TypeAlias = Literal["permute-and-flip", "exponential"]
 Clip: TypeAlias = Literal["analyst", "holder"]
@@ -63,11 +73,12 @@ class Study:
     epsilon: Fraction | None = None
     degree: int | Literal["auto"] = 1
     split: Fraction = Fraction(1, 2)
-    score: Score = "R"
+    score: Score = "I"
     mechanism: Mechanism = "permute-and-flip"
-    clip: Clip = "analyst"
+    clip: Clip = "holder"
     first: str | None = None
     theta: Fraction = Fraction(4)
+    learner: Learner = "greedy"
     adjacency: Adjacency = "replace"
     delta: Fraction = Fraction(0)
     source: str = field(default="study", compare=False)
@@ -78,6 +89,7 @@ class Study:
         self._check_choice("score", self.score, get_args(Score))
         self._check_choice("mechanism", self.mechanism, get_args(Mechanism))
         self._check_choice("clip", self.clip, get_args(Clip))
+        self._check_choice("learner", self.learner, get_args(Learner))
         self._check_choice("adjacency", self.adjacency, ("replace",))
         if not self.name.strip():
             raise self._error("name", "found an empty text", "give the study a name")
@@ -109,10 +121,14 @@ class Study:
 
     def _check_degree(self) -> None:
         if self.degree == "auto":
+            if self.strategy not in ("privbayes", "noisy-model"):
+                raise self._error("degree", f'found "auto" with strategy "{self.strategy}"', "give a whole number")
             return
-        if not 0 <= self.degree <= MAX_DEGREE:
-            raise self._error("degree", f"found {self.degree}", f'give 0 to {MAX_DEGREE}, or "auto"')
-        if self.degree >= len(self.schema):
+        if not 1 <= self.degree <= MAX_DEGREE:
+            raise self._error(
+                "degree", f"found {self.degree}", f'give 1 to {MAX_DEGREE}; for no parents use strategy "independent"'
+            )
+        if self.degree >= len(self.schema) and self.strategy != "independent":
             raise self._error(
                 "degree",
                 f"found {self.degree}, and the schema has {len(self.schema)} attributes",
@@ -156,6 +172,7 @@ class Study:
             "clip": self.clip,
             "first": self.schema.names[self.first_attribute],
             "theta": str(self.theta),
+            "learner": self.learner,
             "adjacency": self.adjacency,
             "delta": str(self.delta),
         }
@@ -181,6 +198,7 @@ def _study(document: Document, folder: Path) -> Study:
     clip = _choice(root, "clip", get_args(Clip), Study.clip)
     first = root.text("first", expected="the name of an attribute") if root.has("first") else None
     theta = _ratio(root, "theta") if root.has("theta") else Study.theta
+    learner = _choice(root, "learner", get_args(Learner), Study.learner)
     adjacency = _choice(root, "adjacency", get_args(Adjacency), Study.adjacency)
     delta = _ratio(root, "delta") if root.has("delta") else Study.delta
     root.finish()
@@ -198,6 +216,7 @@ def _study(document: Document, folder: Path) -> Study:
             clip=cast(Clip, clip),
             first=first,
             theta=theta,
+            learner=cast(Learner, learner),
             adjacency=cast(Adjacency, adjacency),
             delta=delta,
             source=document.source,
