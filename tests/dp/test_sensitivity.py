@@ -90,9 +90,7 @@ def test_r_stays_below_its_bound(child: int, parents: int, records: int) -> None
         assert true > 0.3 * bound, "a bound, but not a wild one"
 
 
-@pytest.mark.parametrize(
-    ("parents", "records"), [(2, n) for n in range(2, 9)] + [(3, 5), (3, 6), (4, 4), (4, 5)]
-)
+@pytest.mark.parametrize(("parents", "records"), [(2, n) for n in range(2, 9)] + [(3, 5), (3, 6), (4, 4), (4, 5)])
 def test_f_reaches_its_sensitivity(parents: int, records: int) -> None:
     true = true_sensitivity("F", 2, parents, records)
     assert true <= padded("F", records=records, child=2, parents=parents)
