@@ -55,13 +55,17 @@ def test_the_one_line_help_is_the_verbs_own(verb: str) -> None:
 def test_every_command_has_json_and_help(verb: str) -> None:
     runner = CliRunner()
     app = build(verb)
-    top = runner.invoke(app, [verb, "--help"])
-    assert top.exit_code == 0
-    groups = [line.split()[0] for line in top.output.partition("Commands:")[2].splitlines() if line.strip()]
-    for words in [[verb, name] for name in groups if not name[0].isupper()] or [[verb]]:
+
+    def check(words: list[str]) -> None:
         shown = runner.invoke(app, [*words, "--help"])
         assert shown.exit_code == 0, words
-        assert "--json" in shown.output, words
+        listed = [line.split() for line in shown.output.partition("Commands:")[2].splitlines() if line.strip()]
+        commands = [parts[0] for parts in listed if not parts[0][0].isupper()]
+        for command in commands:
+            check([*words, command])
+        assert commands or "--json" in shown.output, words
+
+    check([verb])
 
 
 def test_an_unknown_verb_gets_a_hint(panbayes: Panbayes) -> None:

@@ -16,9 +16,8 @@ F                          1/n                                          for n �
 The ``padded`` figures add 2E for the error E of computing a score in floating point (:mod:`panbayes.public.rounding`),
 and are rounded upwards. Mechanisms must use those.
 
-Scores are of tables with one record per person. With more than one (``max_records``) the number of records is not
-public (errata 6), so only the tables' sensitivity scales: a person holds at most ``max_records`` records, and all of
-them may change.
+Where a person may have several records (``max_records``), all of them may change and their number is not public
+(errata 6): tables scale by group privacy, scores are taken per person (:func:`per_person`).
 
 Thesis: Lemma lemma_sensitivity_mutual_info; Theorem thm_group; see errata 6.
 """
@@ -31,7 +30,7 @@ from typing import Literal, TypeAlias
 
 from panbayes.public.composition import Adjacency
 from panbayes.public.errors import InputError
-from panbayes.public.rounding import MAX_RECORDS, f_error, information_error, r_error, round_up
+from panbayes.public.rounding import MAX_RECORDS, UNIT_ROUNDOFF, f_error, information_error, r_error, round_up
 
 __all__ = [
     "Score",
@@ -39,6 +38,7 @@ __all__ = [
     "f_score",
     "mutual_information",
     "padded",
+    "per_person",
     "r_score",
     "step_sensitivity",
 ]
@@ -139,6 +139,38 @@ def step_sensitivity(score: Score, *, records: int, candidates: Iterable[tuple[i
     if not deltas:
         raise InputError("candidates", found="found none", remedy="offer at least one candidate")
     return max(deltas.values())
+
+
+def per_person(score: Score, *, persons: int, max_records: int, candidates: Iterable[tuple[int, int]]) -> float:
+    """Return the padded Δ of scores per person, for replacing one person with up to m = ``max_records`` records.
+
+    The number n of records is private then, so the scores of this module are multiplied by n/P, P = ``persons``.
+    Replacing a person removes up to m records and adds up to m, one at a time. Per record added or removed:
+
+    - n·R = ½Σ|c − a·b/n| changes by less than 2: with a record (x, π) more, the counts c change by 1 in L1, and
+      a'b'/(n+1) − ab/n = (n·eₓb + n·a·e_π + n·eₓe_π − ab)/(n(n+1)) has an L1 norm of at most (3n² + n)/(n² + n) < 3;
+    - n·F = −min [(n/2 − k₀)₊ + (n/2 − k₁)₊] by at most 1: for every assignment, n/2 moves by ½ in both terms, and one
+      of k₀, k₁ by at most 1, so each term moves by at most ½;
+    - n·Î by at most (n+1)·ln(n+1) − n·ln n, which grows with n ≤ m·P (errata 6).
+
+    So Δ = 2m/P times 2, 1, or (N+1)·ln(N+1) − N·ln N with N = m·P; padding as in :func:`padded`, times n/P ≤ m.
+    """
+    if persons < 1 or max_records < 1:
+        raise InputError("persons", found=f"found {persons}, {max_records}", remedy="give 1 or more of both")
+    most = _checked(persons * max_records)
+    pairs = set(candidates)
+    if not pairs:
+        raise InputError("candidates", found="found none", remedy="offer at least one candidate")
+    if score == "mutual-information":
+        each = math.log(most + 1) + most * math.log1p(1 / most)
+        # The error grows with n but for a step of 2 in the unit of rounding.
+        error = 2 * max(information_error(records=most, child=child, parents=parents) for child, parents in pairs)
+    elif score == "R":
+        each, error = 2.0, r_error()
+    else:
+        each, error = 1.0, f_error()
+    scaled = max_records * (error + 4 * UNIT_ROUNDOFF * (math.log(most + 1) + 1))
+    return round_up(2 * max_records * each / persons + 2 * scaled)
 
 
 def _checked(records: int, child: int = 1, parents: int = 1) -> int:
