@@ -179,9 +179,7 @@ def one_attempt(script: Script, scale: Fraction, patch: pytest.MonkeyPatch) -> i
         return np.array([step([1 - probability, probability]) == 1 for _ in range(size)], dtype=np.bool_)
 
     def coins(numerators: NDArray[np.uint64], denominator: int, *, bits: Bits) -> NDArray[np.bool_]:
-        return np.array(
-            [coin(1, Fraction(int(n), denominator), bits=bits)[0] for n in numerators], dtype=bool
-        )
+        return np.array([coin(1, Fraction(int(n), denominator), bits=bits)[0] for n in numerators], dtype=bool)
 
     def uniform(size: int, bound: int, *, bits: Bits) -> NDArray[np.uint64]:
         assert bits is SYSTEM_BITS
@@ -292,10 +290,7 @@ def test_noise_is_distributed_as_that_of_opendp(scale: Fraction) -> None:
     theirs = add_discrete_laplace([0] * 60_000, scale=float(scale))
 
     def same(ours: NDArray[np.int64]) -> float:
-        table = [
-            np.bincount(np.searchsorted(edges, z, side="right"), minlength=edges.size + 1)
-            for z in (ours, theirs)
-        ]
+        table = [np.bincount(np.searchsorted(edges, z, side="right"), minlength=edges.size + 1) for z in (ours, theirs)]
         return float(stats.chi2_contingency(np.array(table)).pvalue)
 
     assert same(discrete_laplace(400_000, scale)) > FALSE_ALARM
@@ -313,9 +308,7 @@ def test_neighbouring_cells_are_independent() -> None:
         assert stats.chi2_contingency(table).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize(
-    "p", [Fraction(1, 2), Fraction(1, 3), Fraction(10**40 + 1, 10**41), Fraction(1, 65537)]
-)
+@pytest.mark.parametrize("p", [Fraction(1, 2), Fraction(1, 3), Fraction(10**40 + 1, 10**41), Fraction(1, 65537)])
 def test_coins_have_their_probability_and_no_other(p: Fraction) -> None:
     size = 4_000_000
     heads = int(bernoulli(size, p).sum())

@@ -221,9 +221,7 @@ def _truth(truth: Fraction, *, positive: bool = False) -> Fraction:
     """Return the probability of a true answer, or refuse one that protects nobody (or tells nothing)."""
     if not 0 <= truth < 1 or (positive and truth == 0):
         low = "above 0" if positive else "from 0"
-        raise InputError(
-            "truth", found=f"found {truth}", remedy=f"give a fraction {low} to below 1, such as 1/2"
-        )
+        raise InputError("truth", found=f"found {truth}", remedy=f"give a fraction {low} to below 1, such as 1/2")
     exact = Fraction(truth)
     if (1 + exact) / (1 - exact) > 2**MAX_EPSILON:
         raise InputError("truth", found="found a number next to 1", remedy="give a fraction such as 1/2")

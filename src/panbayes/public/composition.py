@@ -27,7 +27,16 @@ from typing import Literal, TypeAlias
 from panbayes.public.errors import InputError
 from panbayes.public.privacy import Pure, total_loss
 
-__all__ = ["Adjacency", "Composition", "Group", "Parallel", "PostProcessed", "Release", "Sequential", "loss_of"]
+__all__ = [
+    "Adjacency",
+    "Composition",
+    "Group",
+    "Parallel",
+    "PostProcessed",
+    "Release",
+    "Sequential",
+    "loss_of",
+]
 
 Adjacency: TypeAlias = Literal["replace", "add-remove"]
 """Which tables count as neighbours: one record replaced (n public), or one record added or removed."""

@@ -20,7 +20,15 @@ from typing import Final
 
 from panbayes.public.errors import InputError
 
-__all__ = ["MAX_EPSILON", "Pure", "loss_from_json", "loss_to_json", "parse_epsilon", "rational_above", "total_loss"]
+__all__ = [
+    "MAX_EPSILON",
+    "Pure",
+    "loss_from_json",
+    "loss_to_json",
+    "parse_epsilon",
+    "rational_above",
+    "total_loss",
+]
 
 MAX_EPSILON: Final = 1000
 """Above this ε the guarantee is empty; a larger number is taken for a slip of the pen."""
@@ -134,7 +142,5 @@ def loss_from_json(data: object, *, argument: str) -> Pure:
         )
     match = _RATIO.fullmatch(data["epsilon"]) if isinstance(data["epsilon"], str) else None
     if match is None or int(match[2] or 1) == 0:
-        raise InputError(
-            argument, found="found a damaged epsilon", remedy="use the file as panbayes wrote it"
-        )
+        raise InputError(argument, found="found a damaged epsilon", remedy="use the file as panbayes wrote it")
     return Pure(Fraction(int(match[1]), int(match[2] or 1)))
