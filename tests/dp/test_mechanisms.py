@@ -80,9 +80,7 @@ def test_randomized_response_answers_by_its_law(noise: Noise, truth: Fraction) -
         p = float(randomized_response_law(bit, truth=truth)[1])
         assert stats.binomtest(ones, asked, p).pvalue > FALSE_ALARM
         for wrong in (0.7, 1.3):
-            law = randomized_response_law(
-                bit, truth=truth * Fraction(wrong) if truth * Fraction(wrong) < 1 else HALF
-            )
+            law = randomized_response_law(bit, truth=truth * Fraction(wrong) if truth * Fraction(wrong) < 1 else HALF)
             assert stats.binomtest(ones, asked, float(law[1])).pvalue < FALSE_ALARM
     # The estimate is normal to good approximation: beyond 7 standard errors with probability 3e-12.
     error = randomized_response_error(people, truth=truth)
@@ -121,9 +119,7 @@ def test_randomized_response_loses_ln_3() -> None:
     loss = randomized_response_loss(truth=HALF)
     assert math.log(3) <= float(loss.epsilon) <= math.log(3) + 1.1e-12
     assert randomized_response_loss(truth=Fraction(0)) == Pure(Fraction(0))
-    assert randomized_response_release("smokers", truth=HALF) == Release(
-        "smokers", "randomized response", loss
-    )
+    assert randomized_response_release("smokers", truth=HALF) == Release("smokers", "randomized response", loss)
 
 
 def test_counts_keep_their_shape_and_get_noise_of_their_scale() -> None:
@@ -155,14 +151,10 @@ def test_sums_at_the_ends_equal_those_of_unbounded_integers() -> None:
 
     pairs = [(count, z) for count in ENDS for z in DRAWS]
     counts = np.array([count for count, _ in pairs], dtype=np.int64)
-    noisy = discrete_laplace(
-        counts, sensitivity=1, epsilon=Fraction(1), noise=FixedNoise(*(z for _, z in pairs))
-    )
+    noisy = discrete_laplace(counts, sensitivity=1, epsilon=Fraction(1), noise=FixedNoise(*(z for _, z in pairs)))
     assert noisy.tolist() == [clamp(clamp(count) + z) for count, z in pairs]
     largest = np.array([2**64 - 1], dtype=np.uint64)
-    assert (
-        discrete_laplace(largest, sensitivity=1, epsilon=Fraction(1), noise=FixedNoise(-1)) == MAX_COUNT - 1
-    )
+    assert discrete_laplace(largest, sensitivity=1, epsilon=Fraction(1), noise=FixedNoise(-1)) == MAX_COUNT - 1
 
 
 def test_the_charge_of_counts_is_their_loss() -> None:
@@ -199,15 +191,12 @@ def test_selections_at_their_scale(mechanism: Selection) -> None:
     # ε = 3, Δ = 3/4, so the scale is 1/2; 20,000 seeded draws, laws at ±30 % of ε told apart.
     scores, noise, draws = np.array([1.0, 0.5, 0.0, -0.5]), SimulatedNoise(23), 20_000
     picked = [
-        select(scores, sensitivity=0.75, epsilon=Fraction(3), mechanism=mechanism, noise=noise)
-        for _ in range(draws)
+        select(scores, sensitivity=0.75, epsilon=Fraction(3), mechanism=mechanism, noise=noise) for _ in range(draws)
     ]
     counts = np.bincount(picked, minlength=4)
 
     def p_value(scale: Fraction) -> float:
-        return float(
-            stats.chisquare(counts, selection_pmf(scores, scale=scale, mechanism=mechanism) * draws).pvalue
-        )
+        return float(stats.chisquare(counts, selection_pmf(scores, scale=scale, mechanism=mechanism) * draws).pvalue)
 
     assert p_value(HALF) > 1e-3
     for wrong in (Fraction(7, 10), Fraction(13, 10)):
@@ -230,9 +219,7 @@ def test_secure_selection_takes_lists_of_integers_too() -> None:
 COUNTS, BITS, SCORES, NOISE = np.array([1, 2]), np.array([True]), np.array([1.0, 2.0]), SimulatedNoise(0)
 
 
-@pytest.mark.parametrize(
-    "epsilon", [Fraction(0), Fraction(-1), float("nan"), float("inf"), 0.0, Fraction(2000), "x"]
-)
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1), float("nan"), float("inf"), 0.0, Fraction(2000), "x"])
 def test_bad_epsilons_are_refused_by_name(epsilon: Fraction) -> None:
     for call in (
         lambda: discrete_laplace(COUNTS, sensitivity=1, epsilon=epsilon, noise=NOISE),
@@ -292,9 +279,7 @@ def test_noise_beyond_all_tables_is_refused_by_name() -> None:
             ValueError,
         ),
         (
-            lambda: select(
-                np.array([0, np.nan]), sensitivity=1, epsilon=HALF, mechanism="exponential", noise=NOISE
-            ),
+            lambda: select(np.array([0, np.nan]), sensitivity=1, epsilon=HALF, mechanism="exponential", noise=NOISE),
             ValueError,
         ),
     ],

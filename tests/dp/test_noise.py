@@ -33,9 +33,7 @@ SOURCES: dict[type, Callable[[], Noise]] = {
     SecureNoise: SecureNoise,
     SimulatedNoise: lambda: SimulatedNoise(20_261_101),
 }
-sources = pytest.mark.parametrize(
-    "noise", [make() for make in SOURCES.values()], ids=lambda n: type(n).__name__
-)
+sources = pytest.mark.parametrize("noise", [make() for make in SOURCES.values()], ids=lambda n: type(n).__name__)
 HALF = Fraction(1, 2)
 
 
@@ -62,9 +60,7 @@ def test_shapes(noise: Noise, size: int) -> None:
 
 def cells(values: NDArray[np.int64], scale: Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return edges at multiples of the scale, and the numbers of values between them."""
-    edges = np.unique(
-        np.rint(np.array([-3, -2, -1, -0.5, -0.2, 0.2, 0.5, 1, 2, 3]) * float(scale)).astype(int)
-    )
+    edges = np.unique(np.rint(np.array([-3, -2, -1, -0.5, -0.2, 0.2, 0.5, 1, 2, 3]) * float(scale)).astype(int))
     return edges, np.bincount(np.searchsorted(edges, values, side="right"), minlength=edges.size + 1)
 
 

@@ -76,9 +76,7 @@ def test_permute_and_flip_by_inclusion_and_exclusion() -> None:
 
 @fixed
 @given(st.lists(unit, min_size=1, max_size=12), st.fractions(Fraction(1, 9), 9))
-def test_laws_of_selections_sum_to_one_and_ignore_a_common_factor(
-    weights: list[Fraction], factor: Fraction
-) -> None:
+def test_laws_of_selections_sum_to_one_and_ignore_a_common_factor(weights: list[Fraction], factor: Fraction) -> None:
     for law in LAWS.values():
         assert sum(law(weights)) == 1
         assert law([factor * w for w in weights]) == law(weights)
@@ -90,9 +88,7 @@ def test_laws_of_selections_sum_to_one_and_ignore_a_common_factor(
     st.lists(st.integers(0, 12), min_size=1, max_size=9),
     st.sampled_from([Fraction(9, 8), Fraction(2), Fraction(7)]),
 )
-def test_permute_and_flip_never_scores_below_the_exponential_mechanism(
-    scores: list[int], base: Fraction
-) -> None:
+def test_permute_and_flip_never_scores_below_the_exponential_mechanism(scores: list[int], base: Fraction) -> None:
     weights = [base**score for score in scores]
 
     def expected(law: Law) -> Fraction:
@@ -191,9 +187,7 @@ def test_float_laws_of_selections_agree_with_the_exact_ones(count: int) -> None:
 
 def test_float_law_of_permute_and_flip_among_many() -> None:
     for scores in random_scores(3000):
-        assert selection_pmf(scores, scale=THIRD, mechanism="permute-and-flip").sum() == pytest.approx(
-            1, abs=1e-12
-        )
+        assert selection_pmf(scores, scale=THIRD, mechanism="permute-and-flip").sum() == pytest.approx(1, abs=1e-12)
     equal = selection_pmf(np.zeros(5000), scale=THIRD, mechanism="permute-and-flip")
     assert np.allclose(equal, 1 / 5000, rtol=1e-12, atol=0)
 
