@@ -187,6 +187,27 @@ def test_secure_noise_never_repeats_itself() -> None:
     assert drawn(SecureNoise()) != drawn(SecureNoise())
 
 
+def test_forked_processes_draw_different_noise() -> None:
+    # A generator buffered before the fork would repeat itself; 40 integers agree with probability below 2**-80.
+    program = (
+        "import os, sys, numpy as np; from fractions import Fraction; from panbayes.dp.noise import SecureNoise\n"
+        "def line():\n"
+        "    noise = SecureNoise(); scores = np.zeros(10**6)\n"
+        "    drawn = noise.discrete_laplace(40, scale=Fraction(9)).tolist()\n"
+        "    picked = [noise.select(scores[:1000], scale=Fraction(1), mechanism='exponential') for _ in range(9)]\n"
+        "    print(drawn); print(picked); sys.stdout.flush()\n"
+        "line()\n"
+        "for _ in range(3):\n"
+        "    child = os.fork()\n"
+        "    if not child: line(); os._exit(0)\n"
+        "    os.waitpid(child, 0)\n"
+        "line()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(set(lines)) == 10
+
+
 def test_secure_noise_has_nothing_to_seize() -> None:
     assert not hasattr(SecureNoise(), "__dict__")
     assert SecureNoise.__slots__ == ()
