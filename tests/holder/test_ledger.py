@@ -150,10 +150,15 @@ def test_lowering_the_cap_below_what_is_spent(path: Path) -> None:
 
 def test_an_error_undoes_the_turn(path: Path) -> None:
     fill(path, 1)
-    with Ledger.open(path) as ledger:
-        with pytest.raises(LedgerError, match="no such table"), ledger.transaction() as turn:
+
+    def half_a_turn(ledger: Ledger) -> None:
+        with ledger.transaction() as turn:
             turn.set_cap(Pure(Fraction(1)))
-            turn.connection.execute("SELECT * FROM nothing")
+            raise RuntimeError("stop")
+
+    with Ledger.open(path) as ledger:
+        with pytest.raises(RuntimeError, match="stop"):
+            half_a_turn(ledger)
         assert ledger.summary().cap is None
 
 
