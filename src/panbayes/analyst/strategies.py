@@ -192,7 +192,7 @@ def _noisy_model(holders: Holders) -> Network:
 
 def learn_structure(study: Study, counts: Counts) -> Structure:
     """Search for a structure without noise, by the study's learner."""
-    if len(study.schema) == 1 or study.degree == 0:
+    if len(study.schema) == 1:
         return Structure.independent(len(study.schema))
     match study.learner:
         case "chow-liu":

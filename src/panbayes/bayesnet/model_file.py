@@ -143,10 +143,11 @@ def _network(file: _File, source: str) -> Network:
         if len(structure) != len(schema):
             raise _damaged(source, "holds a structure that does not fit its schema")
         tables = []
+        sizes = schema.sizes
         for child, values in enumerate(file.tables):
-            shape = [schema.sizes[i] for i in (*structure.parents(child), child)]
+            shape = [sizes[i] for i in (*structure.parents(child), child)]
             if len(values) != np.prod(shape, dtype=float):
-                raise _damaged(source, f'holds a table of "{schema.names[child]}" of the wrong size')
+                raise _damaged(source, f'holds a table of "{schema.attributes[child].name}" of the wrong size')
             tables.append(np.array(values, dtype=np.float64).reshape(shape))
         privacy = None if file.privacy is None else PrivacyStatement.from_json(file.privacy, argument=source)
         return Network(schema, structure, tuple(tables), privacy, file.about)

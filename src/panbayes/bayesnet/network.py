@@ -68,14 +68,15 @@ class Network:
                 found=f"found {len(self.tables)}",
                 remedy=f"give one for each of {len(self.schema)} attributes",
             )
-        tables = tuple(self._checked(child, table) for child, table in enumerate(self.tables))
+        sizes = self.schema.sizes
+        tables = tuple(self._checked(child, table, sizes) for child, table in enumerate(self.tables))
         object.__setattr__(self, "tables", tables)
         object.__setattr__(self, "about", dict(self.about))
 
-    def _checked(self, child: int, table: FloatArray) -> FloatArray:
-        name = f'table of "{self.schema.names[child]}"'
+    def _checked(self, child: int, table: FloatArray, sizes: Sequence[int]) -> FloatArray:
+        name = f'table of "{self.schema.attributes[child].name}"'
         kept: FloatArray = np.array(table, dtype=np.float64, order="C")
-        shape = tuple(self.schema.sizes[i] for i in (*self.structure.parents(child), child))
+        shape = tuple(sizes[i] for i in (*self.structure.parents(child), child))
         if kept.shape != shape:
             raise InputError(name, found=f"found shape {kept.shape}", remedy=f"its parents and domain ask for {shape}")
         if not np.all(np.isfinite(kept)) or np.any(kept < 0):

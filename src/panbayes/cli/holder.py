@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from panbayes.cli.show import AsJson, aligned, emit
+from panbayes.cli.output import AsJson, aligned, emit
 from panbayes.embedded.ledgers import SUFFIX, ledger_files, ledger_folder, ledger_path
 from panbayes.holder.ledger import Ledger, Summary
 from panbayes.holder.verify import verify as verify_ledger

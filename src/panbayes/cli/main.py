@@ -34,6 +34,13 @@ from panbayes.public.errors import PanbayesError
 __all__ = ["VERBS", "build", "run"]
 
 VERBS: Final = {
+    "learn": "Learn a private network from the tables of one or more holders.",
+    "sample": "Draw synthetic records from a model, exactly from its distribution, also given evidence.",
+    "query": "Ask a model for the exact probability of attributes, given others.",
+    "classify": "Predict an attribute from all the others, for every record of a file.",
+    "score": "Score a model on test records: cross entropy in bits per record, lower is better.",
+    "show": "Show a model: its structure and its privacy statement.",
+    "export": "Write a model in the Bayesian interchange format (BIF), which pgmpy, pyAgrum and others read.",
     "schema": "Draft a public schema from a table, or check a table against one.",
     "dataset": "Write a public dataset and its schema, ready to use.",
     "holder": "Look after what a holder keeps: its ledger of privacy spent.",

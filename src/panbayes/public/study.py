@@ -14,9 +14,10 @@ key        default               meaning
 epsilon    required              ε for every holder's people (not read by "non-private")
 degree     1                     parents of an attribute at most, or "auto": as many as leave the tables θ-useful
 split      0.5                   share of ε spent on the structure; the rest goes into the tables
-score      "R"                   what makes a good parent: "I" mutual information, "R", or "F" (binary attributes only)
+score      "I"                   what makes a good parent: "I" mutual information, "R", or "F" (binary attributes only)
 mechanism  "permute-and-flip"    how a parent is chosen: or "exponential"
-clip       "analyst"             who removes negative counts: the analyst after adding up, or each "holder" before
+clip       "holder"              who removes negative counts: each holder before it answers, or the "analyst" after
+                                 adding up
 first      the first attribute   the attribute that is placed first; a public choice
 theta      4                     with degree = "auto": how many times the noise the average cell must hold
 learner    "greedy"              what the analyst runs on noisy statistics: or "chow-liu", or "penalised" (BIC)
@@ -72,9 +73,9 @@ class Study:
     epsilon: Fraction | None = None
     degree: int | Literal["auto"] = 1
     split: Fraction = Fraction(1, 2)
-    score: Score = "R"
+    score: Score = "I"
     mechanism: Mechanism = "permute-and-flip"
-    clip: Clip = "analyst"
+    clip: Clip = "holder"
     first: str | None = None
     theta: Fraction = Fraction(4)
     learner: Learner = "greedy"
@@ -123,9 +124,11 @@ class Study:
             if self.strategy not in ("privbayes", "noisy-model"):
                 raise self._error("degree", f'found "auto" with strategy "{self.strategy}"', "give a whole number")
             return
-        if not 0 <= self.degree <= MAX_DEGREE:
-            raise self._error("degree", f"found {self.degree}", f'give 0 to {MAX_DEGREE}, or "auto"')
-        if self.degree >= len(self.schema):
+        if not 1 <= self.degree <= MAX_DEGREE:
+            raise self._error(
+                "degree", f"found {self.degree}", f'give 1 to {MAX_DEGREE}; for no parents use strategy "independent"'
+            )
+        if self.degree >= len(self.schema) and self.strategy != "independent":
             raise self._error(
                 "degree",
                 f"found {self.degree}, and the schema has {len(self.schema)} attributes",

@@ -18,7 +18,7 @@ from narwhals.typing import IntoDataFrame
 
 from panbayes.public.errors import InputError
 
-__all__ = ["column_names", "read_columns", "read_frame"]
+__all__ = ["read_columns", "read_frame", "write_frame"]
 
 _PARQUET_MAGIC: Final = b"PAR1"
 _KINDS: Final = "CSV (.csv, .tsv) or Parquet (.parquet)"
@@ -39,11 +39,6 @@ def read_columns(source: object, names: Sequence[str], *, argument: str) -> pl.D
     if frame.height == 0:
         raise InputError(argument, found="holds no records", remedy="give a table with at least one record")
     return frame.select(names)
-
-
-def column_names(source: object, *, argument: str) -> list[str]:
-    """Return the names of all columns."""
-    return read_frame(source, argument=argument).columns
 
 
 def read_frame(source: object, *, argument: str) -> pl.DataFrame:
@@ -115,3 +110,14 @@ def _read_csv(raw: bytes, *, separator: str, argument: str) -> pl.DataFrame:
     if twice is not None:
         raise InputError(argument, found=f'has two columns "{twice}"', remedy="give every column a name of its own")
     return frame
+
+
+def write_frame(frame: pl.DataFrame, path: Path, *, kind: Path) -> None:
+    """Write a data frame to ``path`` in the format that the name ``kind`` ends in."""
+    suffix = kind.suffix.lower()
+    if suffix == ".parquet":
+        frame.write_parquet(path)
+    elif suffix in (".csv", ".tsv"):
+        frame.write_csv(path, separator="\t" if suffix == ".tsv" else ",")
+    else:
+        raise InputError("--output", found=f"found {kind}", remedy=f"give a {_KINDS} file")

@@ -57,13 +57,14 @@ class Table:
         object.__setattr__(self, "codes", contiguous)
 
     @classmethod
-    def read(cls, source: object, schema: Schema, *, argument: str = "data") -> Table:
+    def read(cls, source: object, schema: Schema, *, argument: str = "data", every_record: bool = False) -> Table:
         """Encode a file (CSV, Parquet) or a data frame (pandas, polars, Arrow) by the schema.
 
         No value makes this fail: what lies outside the schema has its declared place. ``argument`` names the
-        source in errors about the file itself (missing columns, damaged files); a path names itself.
+        source in errors about the file itself (missing columns, damaged files); a path names itself. ``every_record``
+        keeps all records whatever the privacy unit, for tables that nothing is learned from.
         """
-        unit = schema.unit
+        unit = None if every_record else schema.unit
         names = [*schema.names, *([unit.column] if unit else [])]
         frame = read_columns(source, names, argument=str(source) if isinstance(source, str | Path) else argument)
         persons = None
