@@ -12,9 +12,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.network import Network, Structure
+from panbayes.bayesnet.network import Network
 from panbayes.public.attribute import Attribute
 from panbayes.public.schema import Schema
+from panbayes.public.structure import Structure
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

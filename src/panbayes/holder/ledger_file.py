@@ -127,6 +127,9 @@ def guarded(path: Path | None) -> Iterator[None]:
     name = "ledger" if path is None else str(path)
     try:
         yield
+    except UnicodeDecodeError:
+        # Names and texts of a damaged file, and SQLite's messages about them, need not be text.
+        raise LedgerError(name, found="is damaged", remedy="run `panbayes holder ledger verify`") from None
     except sqlite3.Error as error:
         kind = getattr(error, "sqlite_errorname", "")
         if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
