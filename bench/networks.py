@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from bench.peers import EXAMPLES, PgmpyPeer, PyagrumPeer, example
 from panbayes.bayesnet.counts import Counts
 from panbayes.bayesnet.exact import ExactCounts
-from panbayes.bayesnet.network import Network, Structure
+from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.parameters import fit
 from panbayes.bayesnet.search import greedy, penalised_greedy
 from panbayes.public.attribute import Attribute
 from panbayes.public.errors import InputError
 from panbayes.public.schema import Schema
+from panbayes.public.structure import Structure
 from panbayes.tables.diabetes import load_diabetes
 from panbayes.tables.table import Table
 

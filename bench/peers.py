@@ -12,9 +12,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.network import Network, Structure
+from panbayes.bayesnet.network import Network
 from panbayes.public.attribute import Attribute
 from panbayes.public.schema import Schema
+from panbayes.public.structure import Structure
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -77,12 +78,6 @@ class PyagrumPeer:
         """Return the posteriors of all attributes."""
         return [tensor.toarray() for tensor in self.infer(evidence)]
 
-    def most_probable(self, evidence: Mapping[int, int]) -> tuple[int, ...]:
-        """Return the most probable configuration."""
-        self.engine.setEvidence(evidence)
-        found = self.engine.mpe()
-        return tuple(found.val(f"x{i}") for i in range(self.size))
-
 
 class PgmpyPeer:
     """Variable elimination, one query per attribute."""
@@ -118,7 +113,7 @@ class PgmpyPeer:
         return [None if v in evidence else self.joint((v,), evidence) for v in range(self.size)]
 
     def most_probable(self, evidence: Mapping[int, int]) -> tuple[int, ...]:
-        """Return the most probable configuration."""
+        """Return the most probable configuration; it tabulates everything that is not observed."""
         free = [f"x{v}" for v in range(self.size) if v not in evidence]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

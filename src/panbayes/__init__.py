@@ -21,6 +21,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from panbayes.bayesnet.network import Network as Network
+    from panbayes.embedded.learn import learn as learn
     from panbayes.public.attribute import Attribute as Attribute
     from panbayes.public.errors import InputError as InputError
     from panbayes.public.errors import PanbayesError as PanbayesError
@@ -34,14 +36,27 @@ __version__ = "0.1.0"
 _PLACES: Final = {
     "Attribute": "panbayes.public.attribute",
     "InputError": "panbayes.public.errors",
+    "Network": "panbayes.bayesnet.network",
     "PanbayesError": "panbayes.public.errors",
     "PrivacyStatement": "panbayes.public.statement",
     "Schema": "panbayes.public.schema",
     "Study": "panbayes.public.study",
     "Table": "panbayes.tables.table",
+    "learn": "panbayes.embedded.learn",
 }
 
-__all__ = ["Attribute", "InputError", "PanbayesError", "PrivacyStatement", "Schema", "Study", "Table", "__version__"]
+__all__ = [
+    "Attribute",
+    "InputError",
+    "Network",
+    "PanbayesError",
+    "PrivacyStatement",
+    "Schema",
+    "Study",
+    "Table",
+    "__version__",
+    "learn",
+]
 
 
 def __getattr__(name: str) -> object:

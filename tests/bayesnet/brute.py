@@ -9,9 +9,10 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.network import Network, Structure
+from panbayes.bayesnet.network import Network
 from panbayes.public.attribute import Attribute
 from panbayes.public.schema import Schema
+from panbayes.public.structure import Structure
 from panbayes.tables.table import Table
 
 FloatArray = NDArray[np.float64]

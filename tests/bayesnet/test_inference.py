@@ -12,8 +12,9 @@ from hypothesis import settings
 
 from panbayes.bayesnet.inference import Engine, ZeroProbabilityError
 from panbayes.bayesnet.junction import compile_tree
-from panbayes.bayesnet.network import Network, Structure
+from panbayes.bayesnet.network import Network
 from panbayes.public.errors import InputError
+from panbayes.public.structure import Structure
 from tests.bayesnet.brute import (
     FloatArray,
     given,

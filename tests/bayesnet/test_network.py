@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given as forall
 from hypothesis import settings
 
-from panbayes.bayesnet.network import Network, Structure
+from panbayes.bayesnet.network import Network
 from panbayes.public.attribute import Attribute
 from panbayes.public.errors import InputError
 from panbayes.public.schema import Schema
+from panbayes.public.structure import Structure
 from panbayes.tables.table import Table
 from tests.bayesnet.brute import all_records, joint, plain_schema, random_network, seeds
 

@@ -33,7 +33,7 @@ from panbayes.public.statement import PrivacyStatement
 from panbayes.public.structure import Structure
 from panbayes.tables.table import Codes, Table, code_type
 
-__all__ = ["Evidence", "Network", "Seed", "Structure"]
+__all__ = ["Evidence", "Network", "Seed"]
 
 Evidence: TypeAlias = Mapping[str, Scalar]
 """Observed values by attribute name: a label, or a value inside the attribute's domain."""

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from panbayes.bayesnet.exact import ExactCounts
 from panbayes.bayesnet.search import GreedySearch, run
 from panbayes.dp import sensitivity
-from panbayes.dp.mechanisms import discrete_laplace
+from panbayes.dp.mechanisms import discrete_laplace, discrete_laplace_scale
 from panbayes.dp.noise import Noise
 from panbayes.holder.choice import private_choice, private_score
 from panbayes.protocol.messages import (
@@ -73,6 +73,9 @@ def check(query: Query, schema: Schema) -> None:
             for attributes in query.sets:
                 _check_attributes("sets", attributes, schema)
             _check_cells(sum(_cells(attributes, schema) for attributes in query.sets))
+            discrete_laplace_scale(
+                sensitivity=_table_sensitivity(schema, len(query.sets)), epsilon=Fraction(query.epsilon)
+            )
         case VoteQuery():
             _check_attributes("placed", query.placed, schema)
             if len(query.placed) >= len(schema):
@@ -81,6 +84,8 @@ def check(query: Query, schema: Schema) -> None:
         case ModelQuery():
             _check_attributes("first", (query.first,), schema)
             _check_degree(query.degree, query.score, schema)
+            scale = _table_sensitivity(schema, len(schema))
+            discrete_laplace_scale(sensitivity=scale, epsilon=Fraction(query.tables_epsilon))
 
 
 def _bad(field: str, found: str, remedy: str) -> InputError:
@@ -89,6 +94,11 @@ def _bad(field: str, found: str, remedy: str) -> InputError:
 
 def _cells(attributes: Sequence[int], schema: Schema) -> int:
     return math.prod(schema.sizes[a] for a in attributes)
+
+
+def _table_sensitivity(schema: Schema, tables: int) -> int:
+    most = schema.unit.max_records if schema.unit else 1
+    return sensitivity.contingency(adjacency="replace", max_records=most, tables=tables)
 
 
 def _check_attributes(field: str, attributes: Sequence[int], schema: Schema) -> None:
@@ -134,8 +144,7 @@ def _noisy_tables(
     sizes = table.schema.sizes
     counted = contingencies(table.codes, sizes, sets)
     flat: NDArray[np.int64] = np.concatenate([counted[attributes].ravel() for attributes in sets]).astype(np.int64)
-    most = table.schema.unit.max_records if table.schema.unit else 1
-    delta = sensitivity.contingency(adjacency="replace", max_records=most, tables=len(sets))
+    delta = _table_sensitivity(table.schema, len(sets))
     noisy = discrete_laplace(flat, sensitivity=delta, epsilon=epsilon, noise=noise)
     return pack_cells(np.maximum(noisy, 0) if clip else noisy)
 
@@ -196,6 +205,5 @@ def _useful_cells(query: ModelQuery, table: Table) -> int:
     """
     if query.theta is None:
         raise ValueError("the query has no theta")
-    most = table.schema.unit.max_records if table.schema.unit else 1
-    scale = 2 * most * len(table.schema) / Fraction(query.tables_epsilon)
+    scale = _table_sensitivity(table.schema, len(table.schema)) / Fraction(query.tables_epsilon)
     return math.floor(table.size / (Fraction(query.theta) * scale))
