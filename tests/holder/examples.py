@@ -39,7 +39,16 @@ def study(
     degree: int = 1,
     split: str = "1/2",
 ) -> Study:
-    return Study(name, schema, strategy, epsilon=Fraction(epsilon), degree=degree, split=Fraction(split))
+    return Study(
+        name,
+        schema,
+        strategy,
+        epsilon=Fraction(epsilon),
+        degree=degree,
+        split=Fraction(split),
+        score="R",
+        clip="analyst",
+    )
 
 
 def votes(agreed: Study) -> list[VoteQuery]:

@@ -29,6 +29,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 __all__ = [
+    "Answer",
     "Cells",
     "CountsAnswer",
     "CountsQuery",
