@@ -23,7 +23,7 @@ from panbayes.public.composition import (
     loss_of,
 )
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import Pure, loss_from_json, loss_to_json
+from panbayes.public.privacy import Loss, Pure, loss_from_json, loss_to_json
 
 __all__ = ["PrivacyStatement", "composition_from_json", "composition_to_json"]
 
@@ -50,7 +50,7 @@ class PrivacyStatement:
     private: bool = True
 
     @property
-    def loss(self) -> Pure:
+    def loss(self) -> Loss:
         """The total loss."""
         return loss_of(self.composition)
 
@@ -59,7 +59,7 @@ class PrivacyStatement:
         verdict = [] if self.private else ["NOT PRIVATE: the noise was simulated from a seed. Do not release this."]
         return [
             *verdict,
-            f"Guarantee: {self.loss} (pure differential privacy)",
+            f"Guarantee: {self.loss} ({'pure' if isinstance(self.loss, Pure) else 'zero-concentrated'} differential privacy)",
             f"Protects: {_NEIGHBOURS[self.adjacency].format(unit=self.unit)}",
             "Spent on:",
             *(f"  {line}" for line in _describe(self.composition)),
@@ -126,7 +126,8 @@ def _describe(node: Composition) -> list[str]:
             return [f"each of {len(node.parts)} separate tables, at most {loss_of(node)} each:", *inner]
         case Group():
             inner = [f"  {line}" for line in _describe(node.part)]
-            return [f"{node.size} records per person, so {node.size} times:", *inner]
+            times = node.size if isinstance(loss_of(node.part), Pure) else node.size**2
+            return [f"{node.size} records per person, so {times} times:", *inner]
         case PostProcessed():
             return [*_describe(node.part), f"{node.how}: computed from the above, free"]
 
