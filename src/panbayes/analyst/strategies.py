@@ -3,6 +3,7 @@
 ================================= ============================================== ======================================
 strategy                          asks                                           then
 ================================= ============================================== ======================================
+``adaptive``                      see :mod:`panbayes.analyst.adaptive`
 ``privbayes``                     one local model of the one holder              normalises its tables
 ``independent``                   counts of every attribute, ε/N each            adds up, normalises
 ``noisy-sufficient-statistics``   counts of all (k+1)-sets, all of ε             adds up, searches, reuses the tables
@@ -20,7 +21,7 @@ Tables are smoothed by adding one to each count, as in the thesis's experiments,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -29,7 +30,9 @@ from typing import Final, Protocol, TypeVar
 import numpy as np
 
 from panbayes import __version__
+from panbayes.analyst.adaptive import learn_adaptive
 from panbayes.analyst.pooled import PooledCounts, pool
+from panbayes.analyst.replies import public_size
 from panbayes.bayesnet.counts import Counts
 from panbayes.bayesnet.exact import ExactCounts
 from panbayes.bayesnet.network import Network
@@ -73,14 +76,19 @@ class Holders(Protocol):
     def study(self) -> Study:
         """The study they take part in."""
 
-    def ask(self, query: Query, *, round_number: int) -> Mapping[str, Release]:
-        """Put one query to all of them and return every holder's release, by name."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The holders."""
+
+    def ask(self, query: Query, *, round_number: int, only: Sequence[str] | None = None) -> Mapping[str, Release]:
+        """Put one query to all of them, or to some, and return every holder's release, by name."""
 
 
 def learn_from(holders: Holders) -> Network:
     """Learn a network by the study's strategy."""
     study = holders.study
     strategies: dict[str, Callable[[Holders], Network]] = {
+        "adaptive": learn_adaptive,
         "privbayes": _privbayes,
         "independent": _independent,
         "noisy-sufficient-statistics": _sufficient_statistics,
@@ -103,7 +111,7 @@ def _privbayes(holders: Holders) -> Network:
         )
     (release,) = releases.values()
     answer = _answer(release, ModelAnswer)
-    structure, counts = _local_model(answer, study.schema, release.size)
+    structure, counts = _local_model(answer, study.schema, public_size(release))
     return _finish(holders.study, structure, counts, releases, _model_steps(study))
 
 
@@ -156,7 +164,7 @@ def _majority_voting(holders: Holders) -> Network:
         votes: dict[tuple[int, tuple[int, ...]], int] = {}
         for release in releases.values():
             pair = _answer(release, VoteAnswer).pair
-            votes[pair.child, pair.parents] = votes.get((pair.child, pair.parents), 0) + release.size
+            votes[pair.child, pair.parents] = votes.get((pair.child, pair.parents), 0) + public_size(release)
         most = max(votes.values())
         tied = [pair for pair, weight in votes.items() if weight == most]
         search.place(*min(tied, key=lambda pair: _digest(study.hash, repr(pair))))
@@ -180,10 +188,10 @@ def _noisy_model(holders: Holders) -> Network:
     releases = holders.ask(_model_query(study), round_number=0)
     columns = []
     for name, release in sorted(releases.items()):
-        structure, counts = _local_model(_answer(release, ModelAnswer), study.schema, release.size)
+        structure, counts = _local_model(_answer(release, ModelAnswer), study.schema, public_size(release))
         local = fit(study.schema, structure, counts, smoothing=SMOOTHING)
         seed = int(_digest(study.hash, name, release.ledger), 16)
-        columns.append(local.sample(release.size, np.random.default_rng(seed)).codes)
+        columns.append(local.sample(public_size(release), np.random.default_rng(seed)).codes)
     pooled = ExactCounts(Table(study.schema, np.concatenate(columns, axis=1).astype(code_type(study.schema))))
     degree = 1 if study.degree == "auto" else study.degree
     structure = learn_structure(replace(study, degree=degree), pooled)
@@ -244,7 +252,7 @@ def _ask_counts(
     query = CountsQuery(sets=sets, epsilon=ratio(epsilon), clip=study.clip == "holder")
     releases = holders.ask(query, round_number=round_number)
     cells = [_answer(release, CountsAnswer).cells for release in releases.values()]
-    total = sum(release.size for release in releases.values())
+    total = sum(public_size(release) for release in releases.values())
     return releases, pool(cells, sets, sizes=study.schema.sizes, total=total)
 
 

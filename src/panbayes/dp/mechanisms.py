@@ -226,9 +226,7 @@ def discrete_gaussian_variance(*, square: int, rho: Fraction) -> Fraction:
     return variance
 
 
-def discrete_gaussian(
-    counts: NDArray[np.integer], *, square: int, rho: Fraction, noise: Noise
-) -> NDArray[np.int64]:
+def discrete_gaussian(counts: NDArray[np.integer], *, square: int, rho: Fraction, noise: Noise) -> NDArray[np.int64]:
     """Add independent discrete Gaussian noise of variance Δ₂²/(2ρ) to integer ``counts`` of any shape.
 
     ``square`` is Δ₂², the most by which the whole array can change between neighbours in squared L2 norm, and ρ =

@@ -24,9 +24,11 @@ from panbayes.public.errors import InputError
 
 __all__ = [
     "MAX_EPSILON",
+    "NOTHING",
     "Loss",
     "Pure",
     "ZeroConcentrated",
+    "amount",
     "loss_from_json",
     "loss_to_json",
     "parse_epsilon",
@@ -112,6 +114,18 @@ class ZeroConcentrated:
 
 
 Loss: TypeAlias = Pure | ZeroConcentrated
+
+NOTHING: Final = Pure(Fraction(0))
+"""No loss at all; it adds to losses of either class."""
+
+
+def amount(loss: Loss) -> str:
+    """Show the number of a loss without its letter.
+
+    >>> amount(Pure(Fraction(1, 8)))
+    '0.125'
+    """
+    return show_fraction(loss.epsilon if isinstance(loss, Pure) else loss.rho)
 
 
 def show_fraction(value: Fraction) -> str:

@@ -23,7 +23,7 @@ from panbayes.public.composition import (
     loss_of,
 )
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import Loss, Pure, loss_from_json, loss_to_json
+from panbayes.public.privacy import Loss, Pure, ZeroConcentrated, loss_from_json, loss_to_json
 
 __all__ = ["PrivacyStatement", "composition_from_json", "composition_to_json"]
 
@@ -31,6 +31,7 @@ _NEIGHBOURS: Final[Mapping[Adjacency, str]] = {
     "replace": "replacing one {unit} by another; the number of {unit}s is public",
     "add-remove": "adding or removing one {unit}; the number of {unit}s is private",
 }
+_CLASSES: Final[Mapping[type[Loss], str]] = {Pure: "pure", ZeroConcentrated: "zero-concentrated"}
 MAX_DEPTH: Final = 20
 
 
@@ -59,7 +60,7 @@ class PrivacyStatement:
         verdict = [] if self.private else ["NOT PRIVATE: the noise was simulated from a seed. Do not release this."]
         return [
             *verdict,
-            f"Guarantee: {self.loss} ({'pure' if isinstance(self.loss, Pure) else 'zero-concentrated'} differential privacy)",
+            f"Guarantee: {self.loss} ({_CLASSES[type(self.loss)]} differential privacy)",
             f"Protects: {_NEIGHBOURS[self.adjacency].format(unit=self.unit)}",
             "Spent on:",
             *(f"  {line}" for line in _describe(self.composition)),

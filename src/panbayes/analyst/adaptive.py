@@ -1,0 +1,398 @@
+"""The adaptive strategy: measure little, and only what the noise leaves worth measuring.
+
+1. The noisy **total** of every holder, from which a public plan follows (:mod:`panbayes.analyst.shares`).
+2. The tables of all **single** attributes; larger ones get more (in proportion to the root of their size). They are
+   added up over holders and estimated with their noise in mind (:mod:`panbayes.analyst.denoise`).
+3. A choice of **pairs**: holders take turns, largest first, each with picks in proportion to its records and with all
+   of its share for choosing. A pair's score is how far the holder's own table is from independence, ½‖c − e‖₁, less
+   what the noise of measuring it would add. Values are grouped so that cells stay above the noise
+   (:mod:`panbayes.analyst.grouping`). Pairs may not close a cycle, and none may be taken.
+4. The tables of these pairs, from all holders. With the single attributes they make a forest.
+5. A choice of **triples** (attribute, its parent, a second parent) against what the forest expects, in turns again.
+6. Their tables; where they differ from what was expected, an attribute gets a second parent.
+
+If no pair is taken, what was kept for them is spent on the single attributes again: the strategy abstains.
+
+Everything is a deterministic function of the study and the releases: a run that is resumed asks the same questions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final, Protocol
+
+import numpy as np
+
+from panbayes import __version__
+from panbayes.analyst.denoise import against, single
+from panbayes.analyst.forest import Forest
+from panbayes.analyst.grouping import Groups, grouped
+from panbayes.analyst.noise_law import FloatArray, NoiseLaw
+from panbayes.analyst.offers import Offer, pair_offers, triple_offers, turns
+from panbayes.analyst.pooled import split_cells
+from panbayes.analyst.shares import CHOOSING, TOTAL, Budget, Plan
+from panbayes.bayesnet.network import Network
+from panbayes.protocol.messages import (
+    Candidate,
+    ChoiceAnswer,
+    ChoiceQuery,
+    Grouping,
+    Query,
+    Release,
+    TablesAnswer,
+    TablesQuery,
+    pack_cells,
+    ratio,
+)
+from panbayes.public import composition
+from panbayes.public.errors import InternalError
+from panbayes.public.privacy import Loss, Pure, ZeroConcentrated
+from panbayes.public.statement import PrivacyStatement
+from panbayes.public.structure import Structure
+from panbayes.public.study import Study
+
+__all__ = ["HoldersInTurn", "learn_adaptive"]
+
+_WEIGHT: Final = 1000
+_FITTING: Final = 10
+
+
+class HoldersInTurn(Protocol):
+    """Holders that can be asked together or one by one; see :class:`panbayes.analyst.federation.Federation`."""
+
+    @property
+    def study(self) -> Study:
+        """The study they take part in."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The holders."""
+
+    def ask(self, query: Query, *, round_number: int, only: Sequence[str] | None = None) -> Mapping[str, Release]:
+        """Put one query to all of them, or to some; return every holder's release, by name."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """What is fixed for a run, and what has been spent in it."""
+
+    holders: HoldersInTurn
+    budget: Budget
+    sizes: tuple[int, ...]
+    ordered: tuple[bool, ...]
+    spent: dict[str, list[composition.Release]] = field(default_factory=dict)
+    private: bool = True
+    sizes_of_holders: dict[str, int | None] = field(default_factory=dict)
+
+    def ask(self, query: TablesQuery | ChoiceQuery, what: str, *, round_number: int, only: Sequence[str] | None = None) -> Mapping[str, Release]:  # fmt: skip
+        """Ask and write down what it cost."""
+        releases = self.holders.ask(query, round_number=round_number, only=only)
+        loss = Fraction(query.loss)
+        cost: Loss = Pure(loss) if query.privacy == "pure" else ZeroConcentrated(loss)
+        pure = query.privacy == "pure"
+        if isinstance(query, TablesQuery):
+            mechanism = "discrete Laplace" if pure else "discrete Gaussian"
+        else:
+            mechanism = "permute-and-flip" if pure else "exponential mechanism"
+        for name, release in releases.items():
+            self.spent.setdefault(name, []).append(composition.Release(what, mechanism, cost))
+            self.private = self.private and release.private
+            self.sizes_of_holders[name] = release.size
+        return releases
+
+    def tables(
+        self, axes: Sequence[tuple[tuple[int, Groups | None], ...]], weights: Sequence[int], share: Fraction, what: str, *, round_number: int
+    ) -> tuple[dict[str, list[FloatArray]], list[NoiseLaw]]:  # fmt: skip
+        """Measure tables of (attribute, groups) axes at a ``share`` of the grant; return each holder's, and the laws
+        of the noise in one holder's cells.
+        """  # fmt: skip
+        groupings, views = _views(axes, self.sizes)
+        query = TablesQuery(
+            privacy=self.budget.privacy,
+            adjacency=self.budget.adjacency,
+            groupings=groupings,
+            views=views,
+            weights=tuple(weights),
+            loss=ratio(self.budget.grant * share),
+        )
+        releases = self.ask(query, what, round_number=round_number)
+        shapes = [tuple(self.sizes[a] if g is None else int(g.max()) + 1 for a, g in axis) for axis in axes]
+        found = {}
+        for name, release in releases.items():
+            if not isinstance(release.answer, TablesAnswer):
+                raise InternalError("a release of another kind than asked for passed the federation")
+            found[name] = [table.astype(np.float64) for table in split_cells(release.answer.cells, shapes)]
+        whole = sum(weights)
+        return found, [self.budget.law(share * weight / whole, 1) for weight in weights]
+
+
+def _views(
+    axes: Sequence[tuple[tuple[int, Groups | None], ...]], sizes: Sequence[int]
+) -> tuple[tuple[Grouping, ...], tuple[tuple[int, ...], ...]]:
+    """Write axes as groupings, each once, and views that name them."""
+    places: dict[Grouping, int] = {}
+    views = []
+    for axis in axes:
+        view = []
+        for attribute, groups in axis:
+            plain = groups is None or int(groups.max()) + 1 == sizes[attribute]
+            grouping = Grouping(attribute, () if plain or groups is None else tuple(groups.tolist()))
+            view.append(places.setdefault(grouping, len(places)))
+        views.append(tuple(view))
+    return tuple(places), tuple(views)
+
+
+def learn_adaptive(holders: HoldersInTurn) -> Network:
+    """Learn a network; see the module."""
+    study = holders.study
+    schema = study.schema
+    grant = study.grant
+    run = _Run(
+        holders,
+        Budget(
+            "pure" if isinstance(grant, Pure) else "zcdp",
+            study.adjacency,
+            grant.epsilon if isinstance(grant, Pure) else grant.rho,
+            schema.unit.max_records if schema.unit else 1,
+        ),
+        schema.sizes,
+        tuple(attribute.numeric for attribute in schema.attributes),
+    )
+    totals, law = run.tables([()], [1], TOTAL, "the number of records", round_number=0)
+    public = study.adjacency == "replace" and schema.unit is None
+    counted = {name: float(found[0]) for name, found in totals.items()}
+    if public:
+        counted = {name: float(size) for name, size in run.sizes_of_holders.items() if size is not None}
+    plan = Plan.of(run.budget, schema.sizes, total=sum(counted.values()), holders=len(counted))
+    noisy, laws = _measure_singles(run, plan.singles, round_number=1)
+    records = counted if public else _records(counted, law[0], noisy, laws)
+    singles = _estimate_singles(run, noisy, laws, sum(records.values()))
+    own = _own_singles(run, singles, noisy, laws, records)
+    offers = pair_offers(run.budget, plan, singles, run.ordered, sum(records.values()), len(records))
+    expect = {name: [_product(offer, own[name], records[name]) for offer in offers] for name in records}
+    chosen = _choose(run, offers, expect, records, plan.pair_picks, plan.pairs * CHOOSING, "forest", round_number=2)
+    left = plan.pairs * (1 - CHOOSING)
+    if not chosen:
+        if plan.pair_picks:
+            more, tighter = _measure_singles(run, left + plan.triples, round_number=3)
+            noisy, laws = _combined(noisy, laws, more, tighter)
+            singles = _estimate_singles(run, noisy, laws, sum(records.values()))
+        return _network(run, Forest.of(singles, {}), {})
+    total = sum(records.values())
+    measured, pair_laws = _measure(run, chosen, left, "tables of pairs", round_number=3)
+    joints = {}
+    for offer, table, pair_law in zip(chosen, measured, pair_laws, strict=True):
+        (a, of_a), (b, of_b) = offer.axes
+        margins = grouped(singles[a], of_a, 0), grouped(singles[b], of_b, 0)
+        expected = total * np.outer(*margins)
+        joint = _fitted(against(table, expected, pair_law), margins)
+        joints[a, b] = (of_a, of_b, joint / np.maximum(np.outer(*margins), 1e-300))
+    forest = Forest.of(singles, joints)
+    second: dict[int, tuple[int, FloatArray]] = {}
+    if plan.triple_picks:
+        second = _second_parents(run, plan, forest, singles, records)
+    return _network(run, forest, second)
+
+
+def _measure_singles(run: _Run, share: Fraction, *, round_number: int) -> tuple[dict[str, list[FloatArray]], list[NoiseLaw]]:  # fmt: skip
+    """Measure every attribute alone, in shares that grow with the root of its domain."""
+    weights = [round(_WEIGHT * math.sqrt(size)) for size in run.sizes]
+    axes = [((attribute, None),) for attribute in range(len(run.sizes))]
+    return run.tables(axes, weights, share, f"tables of {len(weights)} single attributes", round_number=round_number)
+
+
+def _combined(
+    first: Mapping[str, list[FloatArray]],
+    first_laws: list[NoiseLaw],
+    second: Mapping[str, list[FloatArray]],
+    second_laws: list[NoiseLaw],
+) -> tuple[dict[str, list[FloatArray]], list[NoiseLaw]]:
+    """Average two measurements of the same tables, weighed by the inverse of their variances."""
+    weights = [b.deviation**2 / (a.deviation**2 + b.deviation**2) for a, b in zip(first_laws, second_laws, strict=True)]
+    tables = {
+        name: [w * a + (1 - w) * b for w, a, b in zip(weights, first[name], second[name], strict=True)]
+        for name in first
+    }
+    laws = [a.scaled(w).plus(b.scaled(1 - w)) for w, a, b in zip(weights, first_laws, second_laws, strict=True)]
+    return tables, laws
+
+
+def _records(
+    counted: Mapping[str, float], law: NoiseLaw, noisy: Mapping[str, list[FloatArray]], laws: Sequence[NoiseLaw]
+) -> dict[str, float]:
+    """Estimate every holder's number of records from its noisy total and the sums of its tables."""
+    weights = [1 / law.deviation**2, *(1 / (table.size * own.deviation**2) for table, own in zip(next(iter(noisy.values())), laws, strict=True))]  # fmt: skip
+    return {
+        name: max(1.0, float(np.average([counted[name], *(table.sum() for table in tables)], weights=weights)))
+        for name, tables in noisy.items()
+    }
+
+
+def _summed(laws: Sequence[NoiseLaw], holders: int) -> list[NoiseLaw]:
+    return [NoiseLaw(law.gaussian, tuple((scale, times * holders) for scale, times in law.parts)) for law in laws]
+
+
+def _estimate_singles(
+    run: _Run, noisy: Mapping[str, list[FloatArray]], laws: Sequence[NoiseLaw], total: float
+) -> list[FloatArray]:
+    sums = [sum(tables[1:], tables[0]) for tables in zip(*noisy.values(), strict=True)]
+    return [
+        single(table, law, total, ordered=ordered)
+        for table, law, ordered in zip(sums, _summed(laws, len(noisy)), run.ordered, strict=True)
+    ]
+
+
+def _own_singles(
+    run: _Run,
+    singles: list[FloatArray],
+    noisy: Mapping[str, list[FloatArray]],
+    laws: Sequence[NoiseLaw],
+    records: Mapping[str, float],
+) -> dict[str, list[FloatArray]]:
+    """Estimate every holder's own distributions: holders may differ, and a difference is no dependency.
+
+    They start from the common ones and leave them as far as a holder's noisy tables ask for it.
+    """
+    if len(records) == 1:
+        return dict.fromkeys(records, singles)
+    found = {}
+    for name, tables in noisy.items():
+        estimates = [
+            against(table, records[name] * share, law) for table, share, law in zip(tables, singles, laws, strict=True)
+        ]
+        found[name] = [estimate / estimate.sum() for estimate in estimates]
+    return found
+
+
+def _product(offer: Offer, singles: Sequence[FloatArray], records: float) -> FloatArray:
+    """Return what independence expects of a pair."""
+    (a, of_a), (b, of_b) = offer.axes
+    return records * np.outer(grouped(singles[a], of_a, 0), grouped(singles[b], of_b, 0))
+
+
+def _choose(
+    run: _Run,
+    offers: Sequence[Offer],
+    expected: Mapping[str, Sequence[FloatArray]],
+    records: Mapping[str, float],
+    picks: int,
+    share: Fraction,
+    rule: str,
+    *,
+    round_number: int,
+) -> list[Offer]:
+    """Let the holders choose in turns; return what they took."""
+    taken: list[Offer] = []
+    total = sum(records.values())
+    for name, times in turns(records, picks):
+        free = [place for place, offer in enumerate(offers) if offer not in taken]
+        if not free:
+            break
+        groupings, views = _views([offers[place].axes for place in free], run.sizes)
+        cells = np.concatenate([expected[name][place].ravel() for place in free])
+        query = ChoiceQuery(
+            privacy=run.budget.privacy,
+            adjacency=run.budget.adjacency,
+            groupings=groupings,
+            candidates=tuple(
+                Candidate(view, min(round(offers[place].penalty * records[name] / total), 2**31 - 1))
+                for view, place in zip(views, free, strict=True)
+            ),
+            expected=pack_cells(np.rint(cells).clip(0, 2**31 - 1).astype(np.int64)),
+            rule="forest" if rule == "forest" else "once",
+            taken=tuple((offer.axes[0][0], offer.axes[1][0]) for offer in taken),
+            picks=times,
+            loss=ratio(run.budget.grant * share),
+        )
+        what = f"{times} choices of a table of {len(offers[0].axes)} attributes"
+        (release,) = run.ask(query, what, round_number=round_number, only=(name,)).values()
+        if not isinstance(release.answer, ChoiceAnswer):
+            raise InternalError("a release of another kind than asked for passed the federation")
+        taken += [offers[free[place]] for place in release.answer.taken]
+    return taken
+
+
+def _measure(
+    run: _Run, offers: Sequence[Offer], share: Fraction, what: str, *, round_number: int
+) -> tuple[list[FloatArray], list[NoiseLaw]]:
+    """Measure the tables of some offers, in equal shares; return their sums over holders and the laws of the noise."""
+    found, laws = run.tables(
+        [offer.axes for offer in offers], [1] * len(offers), share, f"{len(offers)} {what}", round_number=round_number
+    )
+    sums = [sum(tables[1:], tables[0]) for tables in zip(*found.values(), strict=True)]
+    return sums, _summed(laws, len(found))
+
+
+def _fitted(table: FloatArray, margins: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Scale rows and columns in turn until the margins fit (iterative proportional fitting)."""
+    joint = table / table.sum()
+    for _ in range(_FITTING):
+        joint = joint * (margins[0] / np.maximum(joint.sum(axis=1), 1e-300))[:, None]
+        joint = joint * (margins[1] / np.maximum(joint.sum(axis=0), 1e-300))
+    return joint
+
+
+def _second_parents(
+    run: _Run, plan: Plan, forest: Forest, singles: list[FloatArray], records: Mapping[str, float]
+) -> dict[int, tuple[int, FloatArray]]:
+    """Choose and measure triples; return for some attributes a second parent and p(attribute | parent, second)."""
+    total = sum(records.values())
+    offers, shares = triple_offers(run.budget, plan, forest, singles, run.ordered, total, len(records))
+    if not offers:
+        return {}
+    expected = {name: [number * share for share in shares] for name, number in records.items()}
+    share = plan.triples * CHOOSING
+    chosen = _choose(run, offers, expected, records, plan.triple_picks, share, "once", round_number=4)
+    if not chosen:
+        return {}
+    measured, laws = _measure(run, chosen, plan.triples - share, "tables of triples", round_number=5)
+    found = {}
+    for offer, table, law in zip(chosen, measured, laws, strict=True):
+        (x, of_x), (_, of_parent), (second, of_second) = offer.axes
+        expects = np.maximum(total * shares[offers.index(offer)], 1e-9)
+        ratios = against(table, expects, law) / np.maximum(expects, 0.5)
+        spread = ratios[of_x][:, of_parent][:, :, of_second]
+        conditional = forest.tables[x][:, None, :] * spread.transpose(1, 2, 0)
+        found[x] = (second, conditional / conditional.sum(axis=2, keepdims=True))
+    return found
+
+
+def _network(run: _Run, forest: Forest, second: Mapping[int, tuple[int, FloatArray]]) -> Network:
+    """Put the network together with the statement of what was spent, for each holder's people."""
+    study = run.holders.study
+    pairs: list[tuple[int, tuple[int, ...]]] = []
+    tables = list(forest.tables)
+    for x in forest.order:
+        parent = forest.parents[x]
+        parents = () if parent is None else (parent,)
+        if x in second:
+            parents = (*parents, second[x][0])
+            tables[x] = second[x][1]
+        pairs.append((x, parents))
+    about = {"study": study.name, "strategy": study.strategy, "holders": ", ".join(sorted(run.spent))}
+    return Network(study.schema, Structure.of(pairs), tuple(tables), _statement(run, study), about)
+
+
+def _statement(run: _Run, study: Study) -> PrivacyStatement:
+    unit = study.schema.unit
+    parts = tuple(composition.Sequential(tuple(steps)) for _, steps in sorted(run.spent.items()))
+    whole = parts[0] if len(parts) == 1 else composition.Parallel(parts, study.adjacency, separate=True)
+    people = ("the number of persons" if unit else "the number of records",) if study.adjacency == "replace" else ()
+    implied = f"ρ = {float(run.budget.grant):g} implies (ε, δ) = ({float(study.budget):g}, {float(study.delta):g})."
+    times = "h times this loss" if run.budget.privacy == "pure" else "h² times this ρ"
+    return PrivacyStatement(
+        unit="person" if unit else "record",
+        adjacency=study.adjacency,
+        composition=composition.PostProcessed(whole, "learning, sampling and questions"),
+        public=("the schema", "the study", *people),
+        notes=(
+            *([implied] if study.delta else []),
+            *([f"At most {unit.max_records} records of a person were used."] if unit else []),
+            *([f"A person held by h of the holders is protected at {times}."] if len(parts) > 1 else []),
+        ),
+        versions={"panbayes": __version__},
+        private=run.private,
+    )
