@@ -20,129 +20,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from panbayes import __version__
 from panbayes.analyst.denoise import against, single
 from panbayes.analyst.forest import Forest
-from panbayes.analyst.grouping import Groups, grouped
+from panbayes.analyst.grouping import grouped
+from panbayes.analyst.measuring import HoldersInTurn, Run, views_of
 from panbayes.analyst.noise_law import FloatArray, NoiseLaw
 from panbayes.analyst.offers import Offer, pair_offers, triple_offers, turns
-from panbayes.analyst.pooled import split_cells
 from panbayes.analyst.shares import CHOOSING, TOTAL, Budget, Plan
 from panbayes.bayesnet.network import Network
-from panbayes.protocol.messages import (
-    Candidate,
-    ChoiceAnswer,
-    ChoiceQuery,
-    Grouping,
-    Query,
-    Release,
-    TablesAnswer,
-    TablesQuery,
-    pack_cells,
-    ratio,
-)
+from panbayes.protocol.messages import Candidate, ChoiceAnswer, ChoiceQuery, pack_cells, ratio
 from panbayes.public import composition
 from panbayes.public.errors import InternalError
-from panbayes.public.privacy import Loss, Pure, ZeroConcentrated
+from panbayes.public.privacy import Pure
 from panbayes.public.statement import PrivacyStatement
 from panbayes.public.structure import Structure
 from panbayes.public.study import Study
 
-__all__ = ["HoldersInTurn", "learn_adaptive"]
+__all__ = ["learn_adaptive"]
 
 _WEIGHT: Final = 1000
 _FITTING: Final = 10
-
-
-class HoldersInTurn(Protocol):
-    """Holders that can be asked together or one by one; see :class:`panbayes.analyst.federation.Federation`."""
-
-    @property
-    def study(self) -> Study:
-        """The study they take part in."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The holders."""
-
-    def ask(self, query: Query, *, round_number: int, only: Sequence[str] | None = None) -> Mapping[str, Release]:
-        """Put one query to all of them, or to some; return every holder's release, by name."""
-
-
-@dataclass(slots=True)
-class _Run:
-    """What is fixed for a run, and what has been spent in it."""
-
-    holders: HoldersInTurn
-    budget: Budget
-    sizes: tuple[int, ...]
-    ordered: tuple[bool, ...]
-    spent: dict[str, list[composition.Release]] = field(default_factory=dict)
-    private: bool = True
-    sizes_of_holders: dict[str, int | None] = field(default_factory=dict)
-
-    def ask(self, query: TablesQuery | ChoiceQuery, what: str, *, round_number: int, only: Sequence[str] | None = None) -> Mapping[str, Release]:  # fmt: skip
-        """Ask and write down what it cost."""
-        releases = self.holders.ask(query, round_number=round_number, only=only)
-        loss = Fraction(query.loss)
-        cost: Loss = Pure(loss) if query.privacy == "pure" else ZeroConcentrated(loss)
-        pure = query.privacy == "pure"
-        if isinstance(query, TablesQuery):
-            mechanism = "discrete Laplace" if pure else "discrete Gaussian"
-        else:
-            mechanism = "permute-and-flip" if pure else "exponential mechanism"
-        for name, release in releases.items():
-            self.spent.setdefault(name, []).append(composition.Release(what, mechanism, cost))
-            self.private = self.private and release.private
-            self.sizes_of_holders[name] = release.size
-        return releases
-
-    def tables(
-        self, axes: Sequence[tuple[tuple[int, Groups | None], ...]], weights: Sequence[int], share: Fraction, what: str, *, round_number: int
-    ) -> tuple[dict[str, list[FloatArray]], list[NoiseLaw]]:  # fmt: skip
-        """Measure tables of (attribute, groups) axes at a ``share`` of the grant; return each holder's, and the laws
-        of the noise in one holder's cells.
-        """  # fmt: skip
-        groupings, views = _views(axes, self.sizes)
-        query = TablesQuery(
-            privacy=self.budget.privacy,
-            adjacency=self.budget.adjacency,
-            groupings=groupings,
-            views=views,
-            weights=tuple(weights),
-            loss=ratio(self.budget.grant * share),
-        )
-        releases = self.ask(query, what, round_number=round_number)
-        shapes = [tuple(self.sizes[a] if g is None else int(g.max()) + 1 for a, g in axis) for axis in axes]
-        found = {}
-        for name, release in releases.items():
-            if not isinstance(release.answer, TablesAnswer):
-                raise InternalError("a release of another kind than asked for passed the federation")
-            found[name] = [table.astype(np.float64) for table in split_cells(release.answer.cells, shapes)]
-        whole = sum(weights)
-        return found, [self.budget.law(share * weight / whole, 1) for weight in weights]
-
-
-def _views(
-    axes: Sequence[tuple[tuple[int, Groups | None], ...]], sizes: Sequence[int]
-) -> tuple[tuple[Grouping, ...], tuple[tuple[int, ...], ...]]:
-    """Write axes as groupings, each once, and views that name them."""
-    places: dict[Grouping, int] = {}
-    views = []
-    for axis in axes:
-        view = []
-        for attribute, groups in axis:
-            plain = groups is None or int(groups.max()) + 1 == sizes[attribute]
-            grouping = Grouping(attribute, () if plain or groups is None else tuple(groups.tolist()))
-            view.append(places.setdefault(grouping, len(places)))
-        views.append(tuple(view))
-    return tuple(places), tuple(views)
 
 
 def learn_adaptive(holders: HoldersInTurn) -> Network:
@@ -150,7 +53,7 @@ def learn_adaptive(holders: HoldersInTurn) -> Network:
     study = holders.study
     schema = study.schema
     grant = study.grant
-    run = _Run(
+    run = Run(
         holders,
         Budget(
             "pure" if isinstance(grant, Pure) else "zcdp",
@@ -170,7 +73,7 @@ def learn_adaptive(holders: HoldersInTurn) -> Network:
     noisy, laws = _measure_singles(run, plan.singles, round_number=1)
     records = counted if public else _records(counted, law[0], noisy, laws)
     singles = _estimate_singles(run, noisy, laws, sum(records.values()))
-    own = _own_singles(run, singles, noisy, laws, records)
+    own = _own_singles(singles, noisy, laws, records)
     offers = pair_offers(run.budget, plan, singles, run.ordered, sum(records.values()), len(records))
     expect = {name: [_product(offer, own[name], records[name]) for offer in offers] for name in records}
     chosen = _choose(run, offers, expect, records, plan.pair_picks, plan.pairs * CHOOSING, "forest", round_number=2)
@@ -197,7 +100,9 @@ def learn_adaptive(holders: HoldersInTurn) -> Network:
     return _network(run, forest, second)
 
 
-def _measure_singles(run: _Run, share: Fraction, *, round_number: int) -> tuple[dict[str, list[FloatArray]], list[NoiseLaw]]:  # fmt: skip
+def _measure_singles(
+    run: Run, share: Fraction, *, round_number: int
+) -> tuple[dict[str, list[FloatArray]], list[NoiseLaw]]:
     """Measure every attribute alone, in shares that grow with the root of its domain."""
     weights = [round(_WEIGHT * math.sqrt(size)) for size in run.sizes]
     axes = [((attribute, None),) for attribute in range(len(run.sizes))]
@@ -224,7 +129,9 @@ def _records(
     counted: Mapping[str, float], law: NoiseLaw, noisy: Mapping[str, list[FloatArray]], laws: Sequence[NoiseLaw]
 ) -> dict[str, float]:
     """Estimate every holder's number of records from its noisy total and the sums of its tables."""
-    weights = [1 / law.deviation**2, *(1 / (table.size * own.deviation**2) for table, own in zip(next(iter(noisy.values())), laws, strict=True))]  # fmt: skip
+    sizes = [table.size for table in next(iter(noisy.values()))]
+    variances = [law.deviation**2, *(size * own.deviation**2 for size, own in zip(sizes, laws, strict=True))]
+    weights = [1 / variance for variance in variances]
     return {
         name: max(1.0, float(np.average([counted[name], *(table.sum() for table in tables)], weights=weights)))
         for name, tables in noisy.items()
@@ -236,7 +143,7 @@ def _summed(laws: Sequence[NoiseLaw], holders: int) -> list[NoiseLaw]:
 
 
 def _estimate_singles(
-    run: _Run, noisy: Mapping[str, list[FloatArray]], laws: Sequence[NoiseLaw], total: float
+    run: Run, noisy: Mapping[str, list[FloatArray]], laws: Sequence[NoiseLaw], total: float
 ) -> list[FloatArray]:
     sums = [sum(tables[1:], tables[0]) for tables in zip(*noisy.values(), strict=True)]
     return [
@@ -246,7 +153,6 @@ def _estimate_singles(
 
 
 def _own_singles(
-    run: _Run,
     singles: list[FloatArray],
     noisy: Mapping[str, list[FloatArray]],
     laws: Sequence[NoiseLaw],
@@ -274,7 +180,7 @@ def _product(offer: Offer, singles: Sequence[FloatArray], records: float) -> Flo
 
 
 def _choose(
-    run: _Run,
+    run: Run,
     offers: Sequence[Offer],
     expected: Mapping[str, Sequence[FloatArray]],
     records: Mapping[str, float],
@@ -291,7 +197,7 @@ def _choose(
         free = [place for place, offer in enumerate(offers) if offer not in taken]
         if not free:
             break
-        groupings, views = _views([offers[place].axes for place in free], run.sizes)
+        groupings, views = views_of([offers[place].axes for place in free], run.sizes)
         cells = np.concatenate([expected[name][place].ravel() for place in free])
         query = ChoiceQuery(
             privacy=run.budget.privacy,
@@ -316,7 +222,7 @@ def _choose(
 
 
 def _measure(
-    run: _Run, offers: Sequence[Offer], share: Fraction, what: str, *, round_number: int
+    run: Run, offers: Sequence[Offer], share: Fraction, what: str, *, round_number: int
 ) -> tuple[list[FloatArray], list[NoiseLaw]]:
     """Measure the tables of some offers, in equal shares; return their sums over holders and the laws of the noise."""
     found, laws = run.tables(
@@ -328,7 +234,7 @@ def _measure(
 
 def _fitted(table: FloatArray, margins: tuple[FloatArray, FloatArray]) -> FloatArray:
     """Scale rows and columns in turn until the margins fit (iterative proportional fitting)."""
-    joint = table / table.sum()
+    joint: FloatArray = table / table.sum()
     for _ in range(_FITTING):
         joint = joint * (margins[0] / np.maximum(joint.sum(axis=1), 1e-300))[:, None]
         joint = joint * (margins[1] / np.maximum(joint.sum(axis=0), 1e-300))
@@ -336,7 +242,7 @@ def _fitted(table: FloatArray, margins: tuple[FloatArray, FloatArray]) -> FloatA
 
 
 def _second_parents(
-    run: _Run, plan: Plan, forest: Forest, singles: list[FloatArray], records: Mapping[str, float]
+    run: Run, plan: Plan, forest: Forest, singles: list[FloatArray], records: Mapping[str, float]
 ) -> dict[int, tuple[int, FloatArray]]:
     """Choose and measure triples; return for some attributes a second parent and p(attribute | parent, second)."""
     total = sum(records.values())
@@ -355,12 +261,12 @@ def _second_parents(
         expects = np.maximum(total * shares[offers.index(offer)], 1e-9)
         ratios = against(table, expects, law) / np.maximum(expects, 0.5)
         spread = ratios[of_x][:, of_parent][:, :, of_second]
-        conditional = forest.tables[x][:, None, :] * spread.transpose(1, 2, 0)
+        conditional: FloatArray = forest.tables[x][:, None, :] * spread.transpose(1, 2, 0)
         found[x] = (second, conditional / conditional.sum(axis=2, keepdims=True))
     return found
 
 
-def _network(run: _Run, forest: Forest, second: Mapping[int, tuple[int, FloatArray]]) -> Network:
+def _network(run: Run, forest: Forest, second: Mapping[int, tuple[int, FloatArray]]) -> Network:
     """Put the network together with the statement of what was spent, for each holder's people."""
     study = run.holders.study
     pairs: list[tuple[int, tuple[int, ...]]] = []
@@ -376,7 +282,7 @@ def _network(run: _Run, forest: Forest, second: Mapping[int, tuple[int, FloatArr
     return Network(study.schema, Structure.of(pairs), tuple(tables), _statement(run, study), about)
 
 
-def _statement(run: _Run, study: Study) -> PrivacyStatement:
+def _statement(run: Run, study: Study) -> PrivacyStatement:
     unit = study.schema.unit
     parts = tuple(composition.Sequential(tuple(steps)) for _, steps in sorted(run.spent.items()))
     whole = parts[0] if len(parts) == 1 else composition.Parallel(parts, study.adjacency, separate=True)

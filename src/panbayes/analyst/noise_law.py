@@ -32,7 +32,7 @@ _TAIL: Final = 6.0
 
 @dataclass(frozen=True)
 class NoiseLaw:
-    """The law of Σ noise in one cell: ``parts`` are (scale, how many) of Laplace noise, or (σ, how many) of Gaussian."""
+    """The law of the noise in one cell: ``parts`` are (scale, how many) of Laplace, or (σ, how many) of Gaussian."""
 
     gaussian: bool
     parts: tuple[tuple[float, int], ...]
@@ -64,7 +64,7 @@ class NoiseLaw:
         for scale, times in self.parts:
             characteristic *= (1 + (scale * frequency) ** 2) ** -float(times)
         density = np.fft.ifft(characteristic).real[: _GRID // 2]
-        places: FloatArray = np.arange(_GRID // 2) * step
+        places = np.arange(_GRID // 2, dtype=np.float64) * step
         logarithms: FloatArray = np.log(np.maximum(density, density[0] * 1e-12))
         return places, logarithms
 
