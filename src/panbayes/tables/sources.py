@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Literal, TypeAlias, cast
 
 import narwhals as nw
 import polars as pl
@@ -18,7 +18,10 @@ from narwhals.typing import IntoDataFrame
 
 from panbayes.public.errors import InputError
 
-__all__ = ["read_columns", "read_frame", "write_frame"]
+__all__ = ["FrameKind", "convert_frame", "frame_kind", "read_columns", "read_frame", "write_frame"]
+
+FrameKind: TypeAlias = Literal["polars", "pandas", "arrow"]
+"""The library a data frame belongs to."""
 
 _PARQUET_MAGIC: Final = b"PAR1"
 _KINDS: Final = "CSV (.csv, .tsv) or Parquet (.parquet)"
@@ -56,6 +59,32 @@ def read_frame(source: object, *, argument: str) -> pl.DataFrame:
             argument,
             found=f"found a {type(source).__name__}",
             remedy=f"give a pandas, polars or Arrow table, or the path of a {_KINDS} file",
+        ) from None
+
+
+def frame_kind(source: object) -> FrameKind:
+    """Tell which library a data frame belongs to; files count as polars."""
+    if isinstance(source, str | Path | pl.DataFrame):
+        return "polars"
+    implementation = nw.from_native(cast(IntoDataFrame, source), eager_only=True).implementation
+    if implementation.is_pandas():
+        return "pandas"
+    return "arrow" if implementation.is_pyarrow() else "polars"
+
+
+def convert_frame(frame: pl.DataFrame, kind: FrameKind) -> object:
+    """Turn a polars data frame into one of another library, which must be installed."""
+    try:
+        match kind:
+            case "polars":
+                return frame
+            case "pandas":
+                return frame.to_pandas()
+            case "arrow":
+                return frame.to_arrow()
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "kind", found=f"{kind} frames need {error.name}", remedy=f"run: pip install {error.name}"
         ) from None
 
 
