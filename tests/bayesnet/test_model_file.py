@@ -28,7 +28,13 @@ def statement() -> PrivacyStatement:
         Release("structure", "exponential mechanism", Pure(Fraction(1, 2))),
         Release("tables", "discrete Laplace", Pure(Fraction(1, 2))),
     )
-    return PrivacyStatement("record", "replace", Sequential(parts), ("the schema",), versions={"panbayes": "0"})
+    return PrivacyStatement(
+        unit="record",
+        adjacency="replace",
+        composition=Sequential(parts),
+        public=("the schema",),
+        versions={"panbayes": "0"},
+    )
 
 
 def private_network(seed: int = 3) -> Network:

@@ -3,7 +3,8 @@
 One object: ``format`` and ``version``; ``schema`` (the TOML text that a schema file would hold, and its hash);
 ``structure`` (child and parents by name, in order); ``tables`` (one flat list per attribute in schema order, parents
 first and the child running fastest); ``privacy`` (the statement, or null where none is made); ``about`` (a few words);
-``checksum``, the sha256 of the canonical encoding of all the others. White space does not matter, every value does.
+``checksum``, the sha256 of the canonical encoding of all the others. White space does not matter, every value does. The
+checksum finds accidents, not forgeries: whoever edits a file on purpose can compute a new one.
 
 Numbers are written in the shortest form that reads back to the same double, so saving and loading is exact. A file
 of a newer version is refused; readers for every older version stay here.
