@@ -51,7 +51,13 @@ def learn(
     if not study.private:
         return _without_noise(study, tables)
     with open_gates(study, tables, state=state, simulate=simulate) as gates:
-        return learn_from(Federation(study, gates, simulated=simulate is not None))
+        federation = Federation(study, gates, simulated=simulate is not None)
+        network = learn_from(federation)
+    if simulate is not None:
+        return network
+    # The newest head of each ledger commits to all before it: who has the model can ask for the chain that leads there.
+    heads = {f"ledger head of {name}": list(found.values())[-1] for name, found in federation.heads.items()}
+    return replace(network, about={**network.about, **heads})
 
 
 def _table(data: object, study: Study, name: str) -> Table:
