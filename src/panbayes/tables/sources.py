@@ -119,13 +119,13 @@ def _read_csv(raw: bytes, *, separator: str, argument: str) -> pl.DataFrame:
     if b"\0" in raw:
         raise InputError(argument, found="is a binary file", remedy=f"give a {_KINDS} file")
     try:
-        text = raw.decode("utf-8-sig")
+        raw.decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(argument, found="is not UTF-8 text", remedy=f"give a {_KINDS} file in UTF-8") from None
     try:
-        header = next(csv.reader(io.StringIO(text), delimiter=separator))
+        header = next(csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), delimiter=separator))
         # polars fills short lines with nulls; a short last line is how a copy that broke off looks.
-        last = text.rpartition("\n")[2]
+        last = raw.rpartition(b"\n")[2].decode("utf-8")
         if '"' not in last and last.count(separator) + 1 != len(header):
             raise csv.Error
         frame = pl.read_csv(raw, separator=separator, infer_schema=False)
