@@ -18,6 +18,7 @@ from typing import Final, Protocol, TypeVar
 from panbayes import __version__
 from panbayes.analyst.pooled import PooledCounts, pool
 from panbayes.bayesnet.counts import Counts
+from panbayes.bayesnet.hill_climbing import hill_climbing
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.parameters import fit
 from panbayes.bayesnet.search import chow_liu, greedy, penalised_greedy
@@ -69,6 +70,8 @@ def learn_structure(study: Study, counts: Counts) -> Structure:
     match study.learner:
         case "chow-liu":
             return chow_liu(counts, root=study.first_attribute)
+        case "hill-climbing":
+            return hill_climbing(counts, fixed_degree(study))
         case "penalised":
             return penalised_greedy(counts, fixed_degree(study), first=study.first_attribute)
         case "greedy":
