@@ -20,7 +20,7 @@ clip       "holder"              who removes negative counts: each holder before
                                  adding up
 first      the first attribute   the attribute that is placed first; a public choice
 theta      4                     with degree = "auto": how many times the noise the average cell must hold
-learner    "greedy"              what the analyst runs on noisy statistics: or "chow-liu"; with BIC's penalty, "penalised"
+learner    "greedy"              what the analyst runs on noisy statistics: or "chow-liu"; with BIC, "penalised"
                                  (greedy with up to ``degree`` parents) or "hill-climbing"
 adjacency  "replace"             neighbouring tables differ by one replaced record; the number of records is public
 delta      0                     pure differential privacy
