@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from panbayes.analyst.asking import SMOOTHING, learn_structure
 from panbayes.analyst.federation import Federation
-from panbayes.analyst.strategies import SMOOTHING, learn_from, learn_structure
+from panbayes.analyst.strategies import learn_from
 from panbayes.bayesnet.exact import ExactCounts
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.parameters import fit
@@ -49,12 +50,6 @@ def learn(
     tables = {name: _table(data, study, name) for name, data in named.items()}
     if not study.private:
         return _without_noise(study, tables)
-    if study.strategy == "privbayes" and len(tables) > 1:
-        raise InputError(
-            f"{study.source}, strategy",
-            found=f'"privbayes" learns from one holder, found {len(tables)}',
-            remedy='give one --holder, or use "noisy-majority-voting" or "noisy-model"',
-        )
     with open_gates(study, tables, state=state, simulate=simulate) as gates:
         federation = Federation(study, gates, simulated=simulate is not None)
         network = learn_from(federation)
