@@ -121,7 +121,10 @@ def finish(
     releases: Mapping[str, Release],
     steps: tuple[composition.Release, ...],
 ) -> Network:
-    """Fit the tables and attach the statement of what was spent, for each holder's people."""
+    """Fit the tables and attach the statement of what was spent, for each holder's people.
+
+    Thesis: Algorithm "Distributed BN Parameter Learning", after the counts have been retrieved.
+    """
     spent = composition.Sequential(steps)
     each: composition.Composition = spent
     if len(releases) > 1:
