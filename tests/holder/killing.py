@@ -42,7 +42,7 @@ from panbayes.holder.ledger import Ledger, Transaction
 from panbayes.holder.verify import verify
 from panbayes.public.privacy import Pure
 from panbayes.public.study import Strategy, Study
-from tests.holder.examples import asked, released, script, study, table
+from tests.holder.examples import asked, pure, released, script, study, table
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -172,10 +172,10 @@ def check(world: World, new: list[bytes]) -> None:
         assert kept is not None, "a release without a charge"
         assert kept[1] == reply, "the ledger holds another reply than was released"
     mine = [entry for entry in entries if entry.study == agreed.hash]
-    spent = sum((entry.loss.epsilon for entry in mine), Fraction(0))
+    spent = sum((pure(entry.loss) for entry in mine), Fraction(0))
     assert len(mine) <= len(script(agreed))
     assert spent <= agreed.budget
-    assert summary.spent.epsilon == Fraction(EPSILON) * world.finished + spent <= cap_total
+    assert pure(summary.spent) == Fraction(EPSILON) * world.finished + spent <= cap_total
     received = sum(entry.question in world.received for entry in mine)
     world.count("charged, not received" if len(mine) > received else "nothing" if not mine else "all received")
     if received == len(script(agreed)):
@@ -231,22 +231,21 @@ def at_random_times(folder: Path, count: int, seed: int) -> dict[str, object]:
 
 
 def at_every_line(folder: Path, step: int, offset: int) -> dict[str, object]:
-    """Kill at every ``step``-th line of the holder's room that runs for one question, from the first to the last.
+    """Kill at every ``step``-th line of the holder's room that runs for one question, from ``offset`` to the last.
 
-    Every study here asks one question, and every kill is of a study that has not asked it.
+    Every kill is on a new ledger, so that the same lines run each time, and every study is then resumed.
     """
     outcomes: dict[str, int] = {}
     kills, line = 0, offset
     killed = True
     while killed:
-        world = new_world(folder, line, "independent", POINTS_PER_LEDGER)
-        while killed and world.finished < POINTS_PER_LEDGER - 1:
-            killed = attempt(world, line=line)
-            kills += killed
-            line += step
-            finish(world)
+        world = new_world(folder, line, "independent", 2)
+        killed = attempt(world, line=line)
         for outcome, times in world.outcomes.items():
             outcomes[outcome] = outcomes.get(outcome, 0) + times
+        kills += killed
+        line += step
+        finish(world)
     return {"kills": kills, "lines": line, **outcomes}
 
 

@@ -17,7 +17,7 @@ from panbayes.public.composition import (
     loss_of,
 )
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import Pure
+from panbayes.public.privacy import Pure, within
 from panbayes.public.statement import PrivacyStatement
 
 half = Release("counts of age", "discrete Laplace", Pure(Fraction(1, 2)))
@@ -95,7 +95,7 @@ def test_the_total_is_never_below_any_step(tree: Composition) -> None:
             case Group() | PostProcessed():
                 return leaves(node.part)
 
-    assert all(leaf.loss <= loss_of(tree) for leaf in leaves(tree))
+    assert all(within(leaf.loss, loss_of(tree)) for leaf in leaves(tree))
 
 
 def test_the_lines_say_whom_what_and_how_much() -> None:
@@ -105,6 +105,13 @@ def test_the_lines_say_whom_what_and_how_much() -> None:
     assert "counts of age: ε = 0.5, discrete Laplace" in text
     assert "the schema" in text
     assert "NOT PRIVATE" not in text
+
+
+def test_equal_parts_are_said_once() -> None:
+    many = Parallel((Sequential((half, third)),) * 100, "replace", separate=True)
+    text = "\n".join(statement(many).lines())
+    assert "each of 100 separate tables" in text
+    assert text.count("counts of age") == 1
 
 
 def test_simulated_noise_is_said_first() -> None:

@@ -26,17 +26,17 @@ from typing import Final
 import numpy as np
 
 from panbayes import __version__
+from panbayes.analyst.asking import Holders, expect
 from panbayes.analyst.denoise import against, single
 from panbayes.analyst.forest import Forest
 from panbayes.analyst.grouping import grouped
-from panbayes.analyst.measuring import HoldersInTurn, Run, views_of
+from panbayes.analyst.measuring import Run, views_of
 from panbayes.analyst.noise_law import FloatArray, NoiseLaw
 from panbayes.analyst.offers import Offer, pair_offers, triple_offers, turns
 from panbayes.analyst.shares import CHOOSING, TOTAL, Budget, Plan
 from panbayes.bayesnet.network import Network
 from panbayes.protocol.messages import Candidate, ChoiceAnswer, ChoiceQuery, pack_cells, ratio
 from panbayes.public import composition
-from panbayes.public.errors import InternalError
 from panbayes.public.privacy import Pure
 from panbayes.public.statement import PrivacyStatement
 from panbayes.public.structure import Structure
@@ -48,7 +48,7 @@ _WEIGHT: Final = 1000
 _FITTING: Final = 10
 
 
-def learn_adaptive(holders: HoldersInTurn) -> Network:
+def learn_adaptive(holders: Holders) -> Network:
     """Learn a network; see the module."""
     study = holders.study
     schema = study.schema
@@ -75,8 +75,8 @@ def learn_adaptive(holders: HoldersInTurn) -> Network:
     singles = _estimate_singles(run, noisy, laws, sum(records.values()))
     own = _own_singles(singles, noisy, laws, records)
     offers = pair_offers(run.budget, plan, singles, run.ordered, sum(records.values()), len(records))
-    expect = {name: [_product(offer, own[name], records[name]) for offer in offers] for name in records}
-    chosen = _choose(run, offers, expect, records, plan.pair_picks, plan.pairs * CHOOSING, "forest", round_number=2)
+    expected = {name: [_product(offer, own[name], records[name]) for offer in offers] for name in records}
+    chosen = _choose(run, offers, expected, records, plan.pair_picks, plan.pairs * CHOOSING, "forest", round_number=2)
     left = plan.pairs * (1 - CHOOSING)
     if not chosen:
         if plan.pair_picks:
@@ -90,9 +90,9 @@ def learn_adaptive(holders: HoldersInTurn) -> Network:
     for offer, table, pair_law in zip(chosen, measured, pair_laws, strict=True):
         (a, of_a), (b, of_b) = offer.axes
         margins = grouped(singles[a], of_a, 0), grouped(singles[b], of_b, 0)
-        expected = total * np.outer(*margins)
-        joint = _fitted(against(table, expected, pair_law), margins)
-        joints[a, b] = (of_a, of_b, joint / np.maximum(np.outer(*margins), 1e-300))
+        independent = np.outer(*margins)
+        joint = _fitted(against(table, total * independent, pair_law), margins)
+        joints[a, b] = (of_a, of_b, joint / np.maximum(independent, 1e-300))
     forest = Forest.of(singles, joints)
     second: dict[int, tuple[int, FloatArray]] = {}
     if plan.triple_picks:
@@ -215,9 +215,7 @@ def _choose(
         )
         what = f"{times} choices of a table of {len(offers[0].axes)} attributes"
         (release,) = run.ask(query, what, round_number=round_number, only=(name,)).values()
-        if not isinstance(release.answer, ChoiceAnswer):
-            raise InternalError("a release of another kind than asked for passed the federation")
-        taken += [offers[free[place]] for place in release.answer.taken]
+        taken += [offers[free[place]] for place in expect(release, ChoiceAnswer).taken]
     return taken
 
 

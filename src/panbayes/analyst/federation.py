@@ -79,6 +79,11 @@ class Federation:
         return self._study
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The holders' names."""
+        return tuple(self._holders)
+
+    @property
     def traffic(self) -> Mapping[str, Traffic]:
         """Messages and bytes of each holder so far."""
         return {name: known.traffic for name, known in self._known.items()}
@@ -87,11 +92,6 @@ class Federation:
     def heads(self) -> Mapping[str, Mapping[str, str]]:
         """Per holder: the head of its ledger after each release, by the question's id, in the order received."""
         return {name: dict(known.heads) for name, known in self._known.items()}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The holders."""
-        return tuple(self._holders)
 
     def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> dict[str, Release]:
         """Put one query to all holders at once, or to some ``only``; return every holder's release, by name."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from panbayes.analyst.asking import Holders, expect
 from panbayes.analyst.grouping import Groups
 from panbayes.analyst.noise_law import FloatArray, NoiseLaw
 from panbayes.analyst.pooled import split_cells
@@ -19,42 +20,24 @@ from panbayes.analyst.shares import Budget
 from panbayes.protocol.messages import (
     ChoiceQuery,
     Grouping,
-    Query,
     Release,
     TablesAnswer,
     TablesQuery,
     ratio,
 )
 from panbayes.public import composition
-from panbayes.public.errors import InternalError
 from panbayes.public.privacy import Loss, Pure, ZeroConcentrated
-from panbayes.public.study import Study
 
-__all__ = ["Axes", "HoldersInTurn", "Run", "views_of"]
+__all__ = ["Axes", "Run", "views_of"]
 
 Axes: TypeAlias = tuple[tuple[int, Groups | None], ...]
-
-
-class HoldersInTurn(Protocol):
-    """Holders that can be asked together or one by one; see :class:`panbayes.analyst.federation.Federation`."""
-
-    @property
-    def study(self) -> Study:
-        """The study they take part in."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The holders."""
-
-    def ask(self, query: Query, *, round_number: int, only: Sequence[str] | None = None) -> Mapping[str, Release]:
-        """Put one query to all of them, or to some; return every holder's release, by name."""
 
 
 @dataclass(slots=True)
 class Run:
     """What is fixed for a run, and what has been spent in it."""
 
-    holders: HoldersInTurn
+    holders: Holders
     budget: Budget
     sizes: tuple[int, ...]
     ordered: tuple[bool, ...]
@@ -105,9 +88,8 @@ class Run:
         shapes = [tuple(self.sizes[a] if g is None else int(g.max()) + 1 for a, g in axis) for axis in axes]
         found = {}
         for name, release in releases.items():
-            if not isinstance(release.answer, TablesAnswer):
-                raise InternalError("a release of another kind than asked for passed the federation")
-            found[name] = [table.astype(np.float64) for table in split_cells(release.answer.cells, shapes)]
+            cells = expect(release, TablesAnswer).cells
+            found[name] = [table.astype(np.float64) for table in split_cells(cells, shapes)]
         whole = sum(weights)
         return found, [self.budget.law(share * weight / whole, 1) for weight in weights]
 

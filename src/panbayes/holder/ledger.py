@@ -54,11 +54,12 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Where a ledger stands: spending per study and in total, the cap, and the head of the chain."""
+    """Where a ledger stands: spending per study and in total, the cap, and where the chain begins and ends."""
 
     studies: tuple[Spending, ...]
     cap: Loss | None
     entries: int
+    first: str
     head: str
 
     @property
@@ -122,7 +123,7 @@ class Transaction:
 
     def set_cap(self, cap: Loss | None) -> None:
         """Put another cap in force; the earlier ones stay on record."""
-        text = None if cap is None else loss_text(cap)
+        text = None if cap is None else self._text(cap)
         self.connection.execute("INSERT INTO caps (after, loss) VALUES (?, ?)", (self.last()[0], text))
 
     def bound(self, schema: str, records: bytes) -> bool | None:
@@ -159,7 +160,7 @@ class Transaction:
                 entry.study,
                 entry.question,
                 entry.kind,
-                loss_text(entry.loss),
+                self._text(entry.loss),
                 entry.reply,
                 entry.head,
                 asked,
@@ -176,6 +177,13 @@ class Transaction:
         )
         for sequence, study, question, kind, loss, reply, head in rows:
             yield Entry(sequence, study, question, kind, self.loss(loss), reply, head)
+
+    def _text(self, loss: Loss) -> str:
+        """Write a loss, and see that it can be read again: a ledger must never hold what it cannot add up."""
+        text = loss_text(loss)
+        if self.loss(text) != loss:
+            raise InternalError("a loss does not survive being written")
+        return text
 
     def loss(self, text: str) -> Loss:
         """Read a stored loss."""
@@ -263,7 +271,7 @@ class Ledger:
                 total = spent.get(study, NOTHING)
                 studies.append(Spending(study, agreed["name"], granted(agreed), total, entries[0]))
             sequence, head = turn.last()
-            return Summary(tuple(studies), turn.cap(), sequence, head)
+            return Summary(tuple(studies), turn.cap(), sequence, first_head(turn.secret("ledger")), head)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry."""

@@ -20,7 +20,8 @@ clip       "holder"              who removes negative counts: each holder before
                                  adding up
 first      the first attribute   the attribute that is placed first; a public choice
 theta      4                     with degree = "auto": how many times the noise the average cell must hold
-learner    "greedy"              what the analyst runs on noisy statistics: or "chow-liu", or "penalised" (BIC)
+learner    "greedy"              what the analyst runs on noisy statistics: or "chow-liu"; with BIC, "penalised"
+                                 (greedy with up to ``degree`` parents) or "hill-climbing"
 adjacency  "replace"             neighbouring tables differ by one replaced record, and the number of records is public;
                                  or "add-remove": by one record more or less, and the number is private
 delta      0                     pure differential privacy; above 0, (ε, δ) through zero-concentrated privacy
@@ -63,7 +64,7 @@ Strategy: TypeAlias = Literal[
     "noisy-model",
     "non-private",
 ]
-Learner: TypeAlias = Literal["greedy", "chow-liu", "penalised"]
+Learner: TypeAlias = Literal["greedy", "chow-liu", "penalised", "hill-climbing"]
 Score: TypeAlias = Literal["I", "R", "F"]
 Mechanism: TypeAlias = Literal["permute-and-flip", "exponential"]
 Clip: TypeAlias = Literal["analyst", "holder"]

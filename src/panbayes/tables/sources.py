@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Literal, TypeAlias, cast
 
 import narwhals as nw
 import polars as pl
@@ -18,7 +18,10 @@ from narwhals.typing import IntoDataFrame
 
 from panbayes.public.errors import InputError
 
-__all__ = ["read_columns", "read_frame", "write_frame"]
+__all__ = ["FrameKind", "convert_frame", "frame_kind", "read_columns", "read_frame", "write_frame"]
+
+FrameKind: TypeAlias = Literal["polars", "pandas", "arrow"]
+"""The library a data frame belongs to."""
 
 _PARQUET_MAGIC: Final = b"PAR1"
 _KINDS: Final = "CSV (.csv, .tsv) or Parquet (.parquet)"
@@ -59,6 +62,32 @@ def read_frame(source: object, *, argument: str) -> pl.DataFrame:
         ) from None
 
 
+def frame_kind(source: object) -> FrameKind:
+    """Tell which library a data frame belongs to; files count as polars."""
+    if isinstance(source, str | Path | pl.DataFrame):
+        return "polars"
+    implementation = nw.from_native(cast(IntoDataFrame, source), eager_only=True).implementation
+    if implementation.is_pandas():
+        return "pandas"
+    return "arrow" if implementation.is_pyarrow() else "polars"
+
+
+def convert_frame(frame: pl.DataFrame, kind: FrameKind) -> object:
+    """Turn a polars data frame into one of another library, which must be installed."""
+    try:
+        match kind:
+            case "polars":
+                return frame
+            case "pandas":
+                return frame.to_pandas()
+            case "arrow":
+                return frame.to_arrow()
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "kind", found=f"{kind} frames need {error.name}", remedy=f"run: pip install {error.name}"
+        ) from None
+
+
 def _read_file(path: Path, *, argument: str) -> pl.DataFrame:
     try:
         raw = path.read_bytes()
@@ -90,13 +119,13 @@ def _read_csv(raw: bytes, *, separator: str, argument: str) -> pl.DataFrame:
     if b"\0" in raw:
         raise InputError(argument, found="is a binary file", remedy=f"give a {_KINDS} file")
     try:
-        text = raw.decode("utf-8-sig")
+        raw.decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(argument, found="is not UTF-8 text", remedy=f"give a {_KINDS} file in UTF-8") from None
     try:
-        header = next(csv.reader(io.StringIO(text), delimiter=separator))
+        header = next(csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), delimiter=separator))
         # polars fills short lines with nulls; a short last line is how a copy that broke off looks.
-        last = text.rpartition("\n")[2]
+        last = raw.rpartition(b"\n")[2].decode("utf-8")
         if '"' not in last and last.count(separator) + 1 != len(header):
             raise csv.Error
         frame = pl.read_csv(raw, separator=separator, infer_schema=False)
