@@ -13,7 +13,7 @@ from panbayes.embedded.holders import open_gates
 from panbayes.embedded.ledgers import ledger_path
 from panbayes.holder.ledger import Ledger
 from tests.conftest import Panbayes
-from tests.holder.examples import script, study, table
+from tests.holder.examples import pure, script, study, table
 
 
 @pytest.fixture

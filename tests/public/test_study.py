@@ -61,7 +61,7 @@ def test_non_private_needs_no_epsilon(folder: Path) -> None:
         (
             '"privbayes"',
             '"magic"',
-            'line 4, strategy: found "magic"; give "adaptive" or "privbayes" or "independent" or',
+            'line 4, strategy: found "magic"; give "adaptive" or "privbayes" or',
         ),
         ("epsilon = 0.1", "", "epsilon: is missing; add epsilon = 1.0"),
         ("epsilon = 0.1", "epsilon = 0", "line 5, epsilon: found 0; give a decimal number above 0"),

@@ -48,8 +48,8 @@ def group(share: FloatArray, count: int, *, ordered: bool) -> Groups:
 
     >>> group(np.array([0.1, 0.4, 0.1, 0.3, 0.1]), 3, ordered=False).tolist()
     [2, 0, 2, 1, 2]
-    >>> group(np.array([0.1, 0.4, 0.1, 0.3, 0.1]), 3, ordered=True).tolist()
-    [0, 0, 1, 1, 2]
+    >>> group(np.array([0.1, 0.4, 0.2, 0.2, 0.1]), 3, ordered=True).tolist()
+    [0, 0, 1, 2, 2]
     """
     if share.size <= count:
         return np.arange(share.size)

@@ -112,6 +112,7 @@ def loss_of(composition: Composition) -> Loss:
     """Return the total loss of what was done.
 
     >>> from fractions import Fraction
+    >>> from panbayes.public.privacy import Pure
     >>> table = Release("counts of age", "discrete Laplace", Pure(Fraction(1, 4)))
     >>> loss_of(Sequential((table, Group(table, 3))))
     Pure(epsilon=Fraction(1, 1))
