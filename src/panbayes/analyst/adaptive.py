@@ -27,7 +27,7 @@ import numpy as np
 
 from panbayes import __version__
 from panbayes.analyst.asking import Holders, expect
-from panbayes.analyst.denoise import against, single
+from panbayes.analyst.denoise import Estimate, against, refined, single
 from panbayes.analyst.forest import Forest
 from panbayes.analyst.grouping import grouped
 from panbayes.analyst.measuring import Run, views_of
@@ -72,9 +72,10 @@ def learn_adaptive(holders: Holders) -> Network:
     plan = Plan.of(run.budget, schema.sizes, total=sum(counted.values()), holders=len(counted))
     noisy, laws = _measure_singles(run, plan.singles, round_number=1)
     records = counted if public else _records(counted, law[0], noisy, laws)
-    singles = _estimate_singles(run, noisy, laws, sum(records.values()))
+    estimates = _estimate_singles(run, noisy, laws, sum(records.values()))
+    singles = [estimate.share for estimate in estimates]
     own = _own_singles(singles, noisy, laws, records)
-    offers = pair_offers(run.budget, plan, singles, run.ordered, sum(records.values()), len(records))
+    offers = pair_offers(run.budget, plan, estimates, run.ordered, sum(records.values()), len(records))
     expected = {name: [_product(offer, own[name], records[name]) for offer in offers] for name in records}
     chosen = _choose(run, offers, expected, records, plan.pair_picks, plan.pairs * CHOOSING, "forest", round_number=2)
     left = plan.pairs * (1 - CHOOSING)
@@ -82,10 +83,11 @@ def learn_adaptive(holders: Holders) -> Network:
         if plan.pair_picks:
             more, tighter = _measure_singles(run, left + plan.triples, round_number=3)
             noisy, laws = _combined(noisy, laws, more, tighter)
-            singles = _estimate_singles(run, noisy, laws, sum(records.values()))
+            singles = [found.share for found in _estimate_singles(run, noisy, laws, sum(records.values()))]
         return _network(run, Forest.of(singles, {}), {})
     total = sum(records.values())
     measured, pair_laws = _measure(run, chosen, left, "tables of pairs", round_number=3)
+    singles = _refined_singles(estimates, chosen, measured, pair_laws, total)
     joints = {}
     for offer, table, pair_law in zip(chosen, measured, pair_laws, strict=True):
         (a, of_a), (b, of_b) = offer.axes
@@ -144,12 +146,28 @@ def _summed(laws: Sequence[NoiseLaw], holders: int) -> list[NoiseLaw]:
 
 def _estimate_singles(
     run: Run, noisy: Mapping[str, list[FloatArray]], laws: Sequence[NoiseLaw], total: float
-) -> list[FloatArray]:
+) -> list[Estimate]:
     sums = [sum(tables[1:], tables[0]) for tables in zip(*noisy.values(), strict=True)]
     return [
         single(table, law, total, ordered=ordered)
         for table, law, ordered in zip(sums, _summed(laws, len(noisy)), run.ordered, strict=True)
     ]
+
+
+def _refined_singles(
+    estimates: Sequence[Estimate],
+    offers: Sequence[Offer],
+    measured: Sequence[FloatArray],
+    laws: Sequence[NoiseLaw],
+    total: float,
+) -> list[FloatArray]:
+    """Correct the single attributes by the sums of the tables of pairs."""
+    found = list(estimates)
+    for offer, table, law in zip(offers, measured, laws, strict=True):
+        for axis, (attribute, groups) in enumerate(offer.axes):
+            error = law.deviation * math.sqrt(table.shape[1 - axis])
+            found[attribute] = refined(found[attribute], groups, table.sum(axis=1 - axis), error, total)
+    return [estimate.share for estimate in found]
 
 
 def _own_singles(

@@ -10,6 +10,8 @@ floors and the merging of small cells all follow from the noise level.
 * :func:`single` estimates the distribution of one attribute. The base prior is uniform in the logarithm of the count.
   For ordered values it also tries priors centred at the mean of the neighbours (without the cell itself), and keeps the
   bandwidth under which the noisy table is the most likely, if any beats the exchangeable prior.
+* :func:`refined` corrects such an estimate where a later table says more about it: a table of two attributes has noisy
+  sums of rows and columns, and they weigh in by their variances (a Kalman step for each group).
 * :func:`against` estimates a table for which a public model already expects e: the prior is on the ratio c/e, centred
   at 1. Where the noise is larger than the cells, the estimate stays at what was expected, so measuring a table never
   does harm beyond its cost.
@@ -20,14 +22,16 @@ All of this is computed from releases: it is post-processing and free (Theorem t
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from scipy.special import ndtr
 
+from panbayes.analyst.grouping import Groups
 from panbayes.analyst.noise_law import FloatArray, NoiseLaw
 
-__all__ = ["against", "normalised", "single"]
+__all__ = ["Estimate", "against", "normalised", "refined", "single"]
 
 CLEAR: Final = 7.0
 """Cells above so many standard deviations are taken as they are."""
@@ -54,7 +58,15 @@ _RATIOS: Final = np.exp(np.linspace(math.log(1 / 400), math.log(10), 61))
 _RATIO_PRIOR: Final = 0.97 * np.exp(-0.5 * np.log(_RATIOS) ** 2) / np.exp(-0.5 * np.log(_RATIOS) ** 2).sum() + 0.03 / 61
 
 
-def single(noisy: FloatArray, law: NoiseLaw, total: float, *, ordered: bool) -> FloatArray:
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """The distribution of one attribute (``share``), and how uncertain the counts behind it are (``variance``)."""
+
+    share: FloatArray
+    variance: FloatArray
+
+
+def single(noisy: FloatArray, law: NoiseLaw, total: float, *, ordered: bool) -> Estimate:
     """Estimate the distribution of one attribute from its ``noisy`` counts, which add up to about ``total``."""
     deviation = law.deviation
     mean = np.maximum(noisy, SMALLEST)
@@ -74,7 +86,18 @@ def single(noisy: FloatArray, law: NoiseLaw, total: float, *, ordered: bool) -> 
                 found = _posterior(law.log_density(noisy[small, None] - counts), _RATIO_PRIOR, counts, HOLD_SMOOTH)
                 if found[2] > best:
                     mean[small], variance[small], best = found
-    return normalised(mean, variance, total)
+    return Estimate(normalised(mean, variance, total), variance)
+
+
+def refined(known: Estimate, groups: Groups, measured: FloatArray, error: float, total: float) -> Estimate:
+    """Correct an estimate by the ``measured`` counts of groups of its values, with standard error ``error`` each."""
+    mean = total * known.share
+    prior, spread = np.bincount(groups, mean), np.maximum(np.bincount(groups, known.variance), 1e-9)
+    gain = spread / (spread + error**2)
+    part = known.variance / spread[groups]
+    moved = mean + (gain * (measured - prior))[groups] * part
+    variance = known.variance * (1 - gain[groups] * part)
+    return Estimate(normalised(np.maximum(moved, mean / 10), variance, total), variance)
 
 
 def against(noisy: FloatArray, expected: FloatArray, law: NoiseLaw) -> FloatArray:

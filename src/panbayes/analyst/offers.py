@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+import numpy as np
+
+from panbayes.analyst.denoise import Estimate
 from panbayes.analyst.forest import Forest
 from panbayes.analyst.grouping import Groups, group, grouped, shares_of_cells
 from panbayes.analyst.noise_law import FloatArray
@@ -44,19 +47,23 @@ class Offer:
 
 
 def pair_offers(
-    budget: Budget, plan: Plan, singles: Sequence[FloatArray], ordered: Sequence[bool], total: float, holders: int
+    budget: Budget, plan: Plan, estimates: Sequence[Estimate], ordered: Sequence[bool], total: float, holders: int
 ) -> list[Offer]:
-    """Offer every pair of attributes."""
+    """Offer every pair of attributes; an uncertain distribution of one looks like a dependency, and adds to the price.
+    """  # fmt: skip
     if not plan.pair_picks:
         return []
     deviation = budget.law(plan.pairs * (1 - CHOOSING) / plan.pair_picks, holders).deviation
+    singles = [estimate.share for estimate in estimates]
     pairs = list(combinations(range(len(singles)), 2))
     cells = _cells(total, deviation, len(pairs))
     cut = _Cutter(singles, ordered)
     offers = []
     for pair in pairs:
         counts = shares_of_cells([singles[a].size for a in pair], cells)
-        offers.append(_offer([(a, cut(a, count)) for a, count in zip(pair, counts, strict=True)], deviation))
+        axes = [(a, cut(a, count)) for a, count in zip(pair, counts, strict=True)]
+        doubt = sum(float(np.sqrt(np.bincount(groups, estimates[a].variance)).sum()) for a, groups in axes)
+        offers.append(_offer(axes, deviation, MEAN_ABSOLUTE / 2 * doubt))
     return offers
 
 
@@ -136,6 +143,6 @@ def _cells(total: float, deviation: float, tables: int) -> float:
     return min(total / (CELL * deviation), MOST_CELLS, ALL_CELLS / max(tables, 1))
 
 
-def _offer(axes: Sequence[tuple[int, Groups]], deviation: float) -> Offer:
+def _offer(axes: Sequence[tuple[int, Groups]], deviation: float, doubt: float = 0.0) -> Offer:
     cells = math.prod(int(groups.max()) + 1 for _, groups in axes)
-    return Offer(tuple(axes), PENALTY * MEAN_ABSOLUTE / 2 * deviation * cells)
+    return Offer(tuple(axes), PENALTY * MEAN_ABSOLUTE / 2 * deviation * cells + doubt)
