@@ -32,7 +32,7 @@ from panbayes.analyst.forest import Forest
 from panbayes.analyst.grouping import grouped
 from panbayes.analyst.measuring import Run, views_of
 from panbayes.analyst.noise_law import FloatArray, NoiseLaw
-from panbayes.analyst.offers import Offer, pair_offers, triple_offers, turns
+from panbayes.analyst.offers import Offer, pair_offers, price, triple_offers, turns
 from panbayes.analyst.shares import CHOOSING, TOTAL, Budget, Plan
 from panbayes.bayesnet.network import Network
 from panbayes.protocol.messages import Candidate, ChoiceAnswer, ChoiceQuery, pack_cells, ratio
@@ -68,7 +68,7 @@ def learn_adaptive(holders: Holders) -> Network:
     public = study.adjacency == "replace" and schema.unit is None
     counted = {name: float(found[0]) for name, found in totals.items()}
     if public:
-        counted = {name: float(size) for name, size in run.sizes_of_holders.items() if size is not None}
+        counted = {name: max(1.0, float(size)) for name, size in run.sizes_of_holders.items() if size is not None}
     plan = Plan.of(run.budget, schema.sizes, total=sum(counted.values()), holders=len(counted))
     noisy, laws = _measure_singles(run, plan.singles, round_number=1)
     records = counted if public else _records(counted, law[0], noisy, laws)
@@ -222,7 +222,7 @@ def _choose(
             adjacency=run.budget.adjacency,
             groupings=groupings,
             candidates=tuple(
-                Candidate(view, min(round(offers[place].penalty * records[name] / total), 2**31 - 1))
+                Candidate(view, price(offers[place], expected[name][place], records[name] / total))
                 for view, place in zip(views, free, strict=True)
             ),
             expected=pack_cells(np.rint(cells).clip(0, 2**31 - 1).astype(np.int64)),

@@ -1,8 +1,10 @@
 """What holders are offered to choose from: tables of grouped values, each with the price of measuring it.
 
 A table is cut into groups so that an average cell holds :data:`CELL` standard deviations of the noise it will be
-measured with. Its penalty, in records, is a share :data:`PENALTY` of half the absolute noise of all its cells: a table
-whose distance from what is expected is below that would be described worse by its measurement than by the model.
+measured with. Its price, in records, is what it would be away from what is expected for no good reason: a share
+:data:`PENALTY` of half the absolute noise of all its cells, since a smaller distance is described worse by the
+measurement than by the model; what the doubt about single attributes adds (for pairs); and the distance by chance of
+records drawn from the model itself, half the sum of √e·E|z| over the cells.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from panbayes.analyst.grouping import Groups, group, grouped, shares_of_cells
 from panbayes.analyst.noise_law import FloatArray
 from panbayes.analyst.shares import CHOOSING, Budget, Plan
 
-__all__ = ["Offer", "pair_offers", "triple_offers", "turns"]
+__all__ = ["Offer", "pair_offers", "price", "triple_offers", "turns"]
 
 CELL: Final = 4.0
 PENALTY: Final = 0.5
@@ -120,6 +122,12 @@ def turns(records: Mapping[str, float], picks: int) -> list[tuple[str, int]]:
         found[name] += 1
     order = sorted(records, key=lambda name: (-records[name], name))
     return [(name, found[name]) for name in order if found[name]]
+
+
+def price(offer: Offer, expected: FloatArray, share: float) -> int:
+    """Return the penalty of an offer to a holder with a ``share`` of all records, of whose own so many are expected."""
+    chance = MEAN_ABSOLUTE / 2 * float(np.sqrt(expected).sum())
+    return min(round(offer.penalty * share + chance), 2**31 - 1)
 
 
 class _Cutter:
