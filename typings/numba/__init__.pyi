@@ -1,0 +1,16 @@
+from collections.abc import Callable
+from typing import TypeVar, overload
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+@overload
+def njit(function: _F, /) -> _F: ...
+@overload
+def njit(
+    *,
+    cache: bool = ...,
+    nogil: bool = ...,
+    fastmath: bool | set[str] = ...,
+    boundscheck: bool = ...,
+    inline: str = ...,
+) -> Callable[[_F], _F]: ...
