@@ -81,8 +81,10 @@ def statistic_law(design: Design, density: float) -> tuple[int, NDArray[np.float
     else:
         k, chances = _present(design, density)
         base = np.exp((sample - k[0]) * np.log(init) + k[0] * np.log(update))
-        ratio = np.log(update / init)
-        entries = base * (np.exp(np.outer(ratio, k - k[0])) @ chances)
+        ratio, mixture = update / init, np.zeros_like(base)
+        for chance in chances[::-1]:
+            mixture = mixture * ratio + chance
+        entries = base * mixture
     decay = math.exp(-1 / design.noise_scale)
     noise = (1 - decay) ** 2 / (1 - 2 * decay * np.cos(angle) + decay**2)
     mean = sample * (design.mean_init + density * design.signal)
@@ -145,9 +147,8 @@ def worst_failure(design: Design, *, alpha: float) -> float:
     for place in np.linspace(0, 1, _PLACES):
         below, above = _edges(design, float(place), alpha)
         arrivals = (place + (math.ceil(below) - below) / weight, place - (above - math.floor(above)) / weight)
-        for density in (place, *arrivals):
-            step = max(0, min(steps, round(density * steps)))
-            tried.update(min(steps, max(0, near)) / steps for near in (step - 1, step, step + 1))
+        arrived = (round(place * steps), math.ceil(arrivals[0] * steps), math.floor(arrivals[1] * steps))
+        tried.update(max(0, min(steps, step)) / steps for step in arrived)
     return max(failure_probability(design, alpha=alpha, density=density) for density in tried)
 
 

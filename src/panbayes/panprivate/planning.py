@@ -85,7 +85,7 @@ def plan(
         low, high = high, 2 * high
     high = min(high, most)
     low = _bisect(low, high, lambda m: fails(m, everywhere=False) <= beta * _GUARD)
-    step = max(1, low // 400)
+    step = max(1, low // 200)
     while low < most and fails(low, everywhere=True) > beta * _GUARD:
         low = min(most, low + step)
     failure = fails(low, everywhere=True)
