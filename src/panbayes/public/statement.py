@@ -1,9 +1,9 @@
 """The privacy statement: what a result reveals about whom, as one value that travels with the result.
 
 An ε without its meaning is a number without a unit. The statement says whom it protects (``unit``), against which
-change (``adjacency``), what was done at which cost (``composition``, from which the total is read), what was taken
-as ``public``, and by which versions of which software. If the noise was simulated, ``private`` is false and every
-rendering begins with NOT PRIVATE.
+change (``adjacency``), what was done at which cost (``composition``, from which the total is read), what was taken as
+``public``, what else to know (``notes``), and by which versions of which software. If the noise was simulated,
+``private`` is false and every rendering begins with NOT PRIVATE.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class PrivacyStatement:
     adjacency: Adjacency
     composition: Composition
     public: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     private: bool = True
 
@@ -63,6 +64,7 @@ class PrivacyStatement:
             "Spent on:",
             *(f"  {line}" for line in _describe(self.composition)),
             f"Taken as public: {', '.join(self.public) or 'nothing else'}",
+            *self.notes,
             f"Made with: {', '.join(f'{name} {version}' for name, version in sorted(self.versions.items()))}",
         ]
 
@@ -75,21 +77,23 @@ class PrivacyStatement:
             "total": loss_to_json(self.loss),
             "composition": composition_to_json(self.composition),
             "public": list(self.public),
+            "notes": list(self.notes),
             "versions": dict(sorted(self.versions.items())),
         }
 
     @classmethod
     def from_json(cls, data: object, *, argument: str) -> PrivacyStatement:
         """Read what :meth:`to_json` wrote, and check that the total is the sum of its steps."""
-        keys = {"private", "unit", "adjacency", "total", "composition", "public", "versions"}
+        keys = {"private", "unit", "adjacency", "total", "composition", "public", "notes", "versions"}
         if not isinstance(data, dict) or set(data) != keys:
             raise _damaged(argument, "a statement")
-        unit, adjacency, public, versions = (data[key] for key in ("unit", "adjacency", "public", "versions"))
+        unit, adjacency, versions = data["unit"], data["adjacency"], data["versions"]
         if (
             not isinstance(unit, str)
             or adjacency not in ("replace", "add-remove")
             or not isinstance(data["private"], bool)
-            or not (isinstance(public, list) and all(isinstance(item, str) for item in public))
+            or not all(isinstance(data[key], list) for key in ("public", "notes"))
+            or not all(isinstance(item, str) for item in (*data["public"], *data["notes"]))
             or not (isinstance(versions, dict) and all(isinstance(item, str) for item in versions.values()))
         ):
             raise _damaged(argument, "a statement")
@@ -97,7 +101,8 @@ class PrivacyStatement:
             unit=unit,
             adjacency=adjacency,
             composition=composition_from_json(data["composition"], argument=argument),
-            public=tuple(public),
+            public=tuple(data["public"]),
+            notes=tuple(data["notes"]),
             versions=versions,
             private=data["private"],
         )

@@ -1,0 +1,44 @@
+"""Statistics that learning reads: contingency tables of attribute sets, wherever they come from.
+
+:class:`Counts` is the whole interface between data and learning. Exact counts of one's own table, noisy counts that
+were released, and sums over several holders all satisfy it, so search and parameters are written once. Entries may be
+floats and may be negative (noise); learning clips them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CountArray", "Counts", "WeighedCounts"]
+
+CountArray: TypeAlias = NDArray[np.int32] | NDArray[np.int64] | NDArray[np.float64]
+
+
+class Counts(Protocol):
+    """Contingency tables of attribute sets.
+
+    Implementations: :class:`panbayes.bayesnet.exact.ExactCounts`; noisy and pooled counts elsewhere.
+    """
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The domain size of every attribute."""
+
+    @property
+    def total(self) -> float:
+        """The number of records, or what is known of it."""
+
+    def tables(self, sets: Sequence[tuple[int, ...]]) -> Sequence[CountArray]:
+        """Return the table of every set, with one axis per attribute in the order of the set."""
+
+
+@runtime_checkable
+class WeighedCounts(Counts, Protocol):
+    """Counts that can also give Σ c·ln c over the cells c of many tables without handing the tables out."""
+
+    def weights(self, sets: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return Σ c·ln c for every row of ``sets`` (attribute sets of one length, each ascending)."""

@@ -1,0 +1,102 @@
+"""The command ``panbayes``: finds the verb, runs it, and turns errors into one line and an exit code.
+
+========= =====================================================================
+exit code meaning
+========= =====================================================================
+0         done
+1         a bug in panbayes, or interrupted
+2         something the user gave is wrong: an argument, a file, a combination
+========= =====================================================================
+
+A verb's module is imported when the verb is called and not before, so that ``panbayes --help`` starts at once: the
+table :data:`VERBS` holds the one-line help of each, and a test compares it with the verbs' own. A verb's module has
+one function, ``register(app)``, that adds its command or group of commands.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from traceback import extract_tb, print_exception
+from types import TracebackType
+from typing import Annotated, Final
+
+import typer
+
+from panbayes import __version__
+from panbayes.public.errors import PanbayesError
+
+__all__ = ["VERBS", "build", "run"]
+
+VERBS: Final = {
+    "schema": "Draft a public schema from a table, or check a table against one.",
+    "dataset": "Write a public dataset and its schema, ready to use.",
+    "demo": "Run the main job on generated data and show what it did.",
+}
+
+
+def build(verb: str | None) -> typer.Typer:
+    """Build the command line with one verb loaded and the others as names only."""
+    app = typer.Typer(
+        name="panbayes",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for name, summary in VERBS.items():
+        if name == verb:
+            import_module(f"panbayes.cli.{name}").register(app)
+        else:
+            app.command(name, help=summary)(_not_loaded)
+    return app
+
+
+def _not_loaded() -> None:
+    """Stand in for a verb that was not called."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"panbayes {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    """Learn about a population without holding anything that could betray a person in it."""
+
+
+def _report_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Report an unexpected error without its message or traceback, which may show private values."""
+    if os.environ.get("PANBAYES_DEBUG"):
+        print_exception(kind, error, trace)
+        return
+    frames = extract_tb(trace)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    typer.echo(
+        f"internal error: {kind.__name__}{where}; this is a bug in panbayes {__version__}. PANBAYES_DEBUG=1 shows "
+        "the traceback, which may contain private values: look at it before you share it.",
+        err=True,
+    )
+
+
+def run() -> None:
+    """Run the command line and exit."""
+    sys.excepthook = _report_bug
+    try:
+        build(next((word for word in sys.argv[1:] if not word.startswith("-")), None))()
+    except PanbayesError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone (panbayes … | head): nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

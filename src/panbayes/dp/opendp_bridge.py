@@ -1,0 +1,114 @@
+"""The few things panbayes asks of OpenDP, behind small typed functions.
+
+OpenDP is imported inside the functions, because its library takes a quarter of a second to load, and module
+by module, because ``opendp.prelude`` loads much more. Of its opt-in features only ``contrib`` is enabled.
+
+OpenDP takes the scale as a float and reports the loss as a float rounded upwards, so that asking for the
+scale 2k and mapping a distance of 2 reports more than 1/k for almost every k. :func:`padded_scale` avoids
+this: the true loss and the reported one then both stay at or below the charge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "add_discrete_laplace",
+    "discrete_laplace_map",
+    "float_above",
+    "noisy_max",
+    "noisy_max_map",
+    "padded_scale",
+]
+
+_PADDING: Final = 1 + Fraction(1, 2**50)
+
+
+_Output_co = TypeVar("_Output_co", covariant=True)
+
+
+class _Measurement(Protocol[_Output_co]):
+    """The part of OpenDP's measurements that is used here."""
+
+    def __call__(self, arg: object) -> _Output_co:
+        """Release."""
+
+    def map(self, d_in: float) -> float:
+        """Return the loss for inputs at this distance."""
+
+
+def float_above(value: Fraction) -> float:
+    """Return the smallest float that is not below ``value``.
+
+    >>> float_above(Fraction(1, 4)), float_above(Fraction(1, 3)) > Fraction(1, 3)
+    (0.25, True)
+    """
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def padded_scale(scale: Fraction) -> float:
+    """Return a float scale at which neither the true loss nor OpenDP's map exceeds the charge.
+
+    Let the charge be ε = c·Δ/``scale``, with c = 1 for discrete Laplace and c = 2 for selection; u = 2⁻⁵².
+    The result σ is at least ``scale``·(1 + 4u), so the true loss c·Δ/σ is below ε. OpenDP rounds Δ up to a
+    float d ≤ Δ·(1 + u), doubles it exactly where c = 2, divides, and rounds the quotient up to a float. The
+    largest float e not above ε satisfies e > ε/(1 + u), and c·d/σ ≤ ε·(1 + u)/(1 + 4u) < ε/(1 + u) < e;
+    rounding up cannot pass the float e, so the map is at most e ≤ ε. (All of these are normal floats within
+    the limits of :mod:`panbayes.dp.noise`.) The noise grows by less than one part in 10¹⁵.
+    """
+    return float_above(scale * _PADDING)
+
+
+def _laplace(scale: float) -> _Measurement[list[int]]:
+    """Build OpenDP's discrete Laplace measurement on vectors of 64-bit integers."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale)
+
+
+def _noisy_max(scale: float, *, gumbel: bool) -> _Measurement[int]:
+    """Build OpenDP's selection of a high score: by Gumbel noise, else by permute-and-flip."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import max_divergence, zero_concentrated_divergence
+    from opendp.metrics import linf_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    domain = vector_domain(atom_domain(T="f64", nan=False))
+    measure = zero_concentrated_divergence() if gumbel else max_divergence()
+    return make_noisy_max(domain, linf_distance(T="f64"), measure, scale=scale)
+
+
+def add_discrete_laplace(counts: Sequence[int], *, scale: float) -> NDArray[np.int64]:
+    """Add discrete Laplace noise of this float ``scale`` to integers, saturating at the ends of int64."""
+    return np.array(_laplace(scale)(list(counts)), dtype=np.int64)
+
+
+def discrete_laplace_map(sensitivity: int, *, scale: float) -> float:
+    """Return the ε that OpenDP reports for counts that differ by ``sensitivity`` in L1."""
+    return float(_laplace(scale).map(sensitivity))
+
+
+def noisy_max(scores: NDArray[np.float64], *, scale: float, gumbel: bool) -> int:
+    """Draw the index of a high score: exponential mechanism (``gumbel``) or permute-and-flip."""
+    return int(_noisy_max(scale, gumbel=gumbel)(np.ascontiguousarray(scores)))
+
+
+def noisy_max_map(sensitivity: float, *, scale: float) -> float:
+    """Return the ε that OpenDP reports for permute-and-flip on scores that each move by ``sensitivity``.
+
+    For the Gumbel variant OpenDP reports zCDP only; its pure loss is the same 2·``sensitivity``/``scale``.
+    """
+    return float(_noisy_max(scale, gumbel=False).map(sensitivity))

@@ -1,0 +1,130 @@
+"""From values to codes and back, attribute by attribute, without ever failing on a value.
+
+Values are compared as text or, where the schema's categories are numbers or bins, as numbers. The same value gets
+the same code whatever it came in: the integer 7, the float 7.0 and the text "7" are one. Encoding a column depends
+on its values through their codes alone: there is no error, warning or type inference that a value could trigger.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from panbayes.public.attribute import Attribute, Scalar, label_text
+from panbayes.public.errors import InputError
+
+__all__ = ["as_numbers", "as_text", "decode_column", "encode_column", "missing_mask", "outside_mask"]
+
+_TEXT_LIKE = (pl.String, pl.Boolean, pl.Date, pl.Datetime, pl.Time, pl.Duration, pl.Null)
+
+
+def as_text(values: pl.Series) -> pl.Series:
+    """Write values as text: whole floats as integers, booleans as true and false, NaN as null."""
+    dtype = values.dtype
+    if dtype == pl.String:
+        return values
+    if dtype in (pl.Categorical, pl.Enum) or dtype.is_integer() or isinstance(dtype, _TEXT_LIKE):
+        return values.cast(pl.String)
+    if dtype.is_numeric():
+        numbers = values.cast(pl.Float64).fill_nan(None)
+        whole = (numbers == numbers.round()) & (numbers.abs() < 2.0**53)
+        # zip_with wants no nulls in its mask; a null number stays null on either side.
+        return (
+            numbers.cast(pl.Int64, strict=False)
+            .cast(pl.String)
+            .zip_with(whole.fill_null(value=True), numbers.cast(pl.String))
+        )
+    raise InputError(
+        f'column "{values.name}"',
+        found=f"holds {dtype}, which is neither text, number, boolean nor time",
+        remedy="convert the column, or leave it out of the schema",
+    )
+
+
+def as_numbers(values: pl.Series) -> pl.Series:
+    """Read values as numbers (Float64); what is not a number becomes null, infinities stay."""
+    dtype = values.dtype
+    if dtype == pl.Boolean or dtype.is_numeric():
+        return values.cast(pl.Float64)
+    return as_text(values).str.strip_chars().cast(pl.Float64, strict=False)
+
+
+def missing_mask(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Tell which values are missing: null, NaN, or a text in ``missing_values`` that is not a category."""
+    mask = values.is_null()
+    if values.dtype.is_float():
+        mask |= values.is_nan().fill_null(value=True)
+    elif isinstance(values.dtype, pl.String | pl.Categorical | pl.Enum):
+        known = set(attribute.labels[: attribute.regular]) if attribute.categories else set()
+        markers = [text for text in missing_values if text not in known]
+        mask |= as_text(values).is_in(markers).fill_null(value=True)
+    return mask.to_numpy()
+
+
+def _regular_codes(values: pl.Series, attribute: Attribute) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return codes of categories or bins, and which of them lie inside the schema."""
+    if attribute.bins:
+        numbers = as_numbers(values).fill_null(np.nan).to_numpy()
+        edges = np.array(attribute.bins, dtype=np.float64)
+        inside = (numbers >= edges[0]) & (numbers <= edges[-1])
+        codes = np.searchsorted(edges, numbers, side="right").astype(np.int64) - 1
+        # NaN (not a number at all) sorts above every edge and so lands in the last bin, like a value above it.
+        return np.clip(codes, 0, attribute.regular - 1), inside
+    if attribute.numeric:
+        comparable, known = as_numbers(values), pl.Series([float(v) for v in attribute.categories], dtype=pl.Float64)
+    else:
+        comparable, known = as_text(values), pl.Series(attribute.labels[: attribute.regular], dtype=pl.String)
+    codes = (
+        comparable.replace_strict(
+            known, pl.Series(range(attribute.regular), dtype=pl.Int64), default=-1, return_dtype=pl.Int64
+        )
+        .fill_null(-1)
+        .to_numpy()
+    )
+    inside = codes >= 0
+    return np.where(inside, codes, attribute.regular - 1), inside
+
+
+def encode_column(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> NDArray[np.int64]:
+    """Give every value its code (see :mod:`panbayes.public.attribute` for the rules).
+
+    >>> sex = Attribute("sex", categories=("F", "M"), other="other", missing="missing")
+    >>> encode_column(pl.Series(["M", "X", None, "F", "?"]), sex, ("?",)).tolist()
+    [1, 2, 3, 0, 3]
+    """
+    codes, inside = _regular_codes(values, attribute)
+    if attribute.other_code is not None:
+        codes = np.where(inside, codes, attribute.other_code)
+    return np.where(missing_mask(values, attribute, missing_values), attribute.missing_code, codes)
+
+
+def outside_mask(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Tell which values are present but outside the schema. For the holder's eyes only."""
+    _, inside = _regular_codes(values, attribute)
+    return ~inside & ~missing_mask(values, attribute, missing_values)
+
+
+def decode_column(codes: NDArray[np.uint8 | np.uint16], attribute: Attribute) -> pl.Series:
+    """Turn codes into values that encode back to the same codes.
+
+    Categories come back as written, bins as their middle (a whole number where both edges are), ``other`` as its
+    label and ``missing`` as null. The column is numeric where all its values are numbers, else text.
+
+    >>> age = Attribute("age", bins=(0, 40, 65, 120), missing="missing")
+    >>> decode_column(np.array([0, 2, 3], dtype=np.uint8), age).to_list()
+    [20, 92, None]
+    """
+    values: list[Scalar | None] = [*attribute.categories]
+    if attribute.bins:
+        whole = all(float(edge).is_integer() for edge in attribute.bins)
+        values = [int(a + b) // 2 if whole else (a + b) / 2 for a, b in pairwise(attribute.bins)]
+    if attribute.other is not None:
+        values = [*(label_text(value) for value in values if value is not None), attribute.other]
+    elif any(isinstance(value, float) for value in values):
+        values = [float(value) for value in values if value is not None]
+    if attribute.missing is not None:
+        values.append(None)
+    return pl.Series(attribute.name, values)[codes.astype(np.uint32)]

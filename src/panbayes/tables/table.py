@@ -1,0 +1,99 @@
+"""A table under a public schema: compact integer codes, one contiguous row of memory per attribute.
+
+A :class:`Table` is made by encoding a file or a data frame (:meth:`Table.read`), or from codes directly. The same
+type serves private records and synthetic ones; who may see it is decided by the room that holds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from panbayes.public.schema import Schema
+from panbayes.tables.encoding import decode_column, encode_column
+from panbayes.tables.sources import read_columns
+from panbayes.tables.units import first_records
+
+__all__ = ["Codes", "Table", "code_type"]
+
+Codes: TypeAlias = NDArray[np.uint8 | np.uint16]
+"""Codes of shape (attributes, records), C-contiguous, so that each attribute's codes lie side by side."""
+
+
+def code_type(schema: Schema) -> type[np.uint8] | type[np.uint16]:
+    """Return the smallest integer type that holds every code of the schema."""
+    return np.uint8 if max(schema.sizes) <= 256 else np.uint16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Records encoded by a schema. ``codes[a, i]`` is the code of attribute ``a`` in record ``i``.
+
+    ``persons`` is the number of people where the schema names a privacy unit, else None (one record each).
+    The codes are made read-only and are checked against the domains, since the counting kernels trust them.
+    """
+
+    schema: Schema
+    codes: Codes
+    persons: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the shape, the type and every code."""
+        if self.codes.ndim != 2 or self.codes.shape[0] != len(self.schema):
+            raise ValueError(f"codes must have shape ({len(self.schema)}, records), found {self.codes.shape}")
+        if self.codes.dtype != code_type(self.schema):
+            raise TypeError(f"codes must be {code_type(self.schema).__name__}, found {self.codes.dtype}")
+        if self.records and np.any(self.codes.max(axis=1) >= np.array(self.schema.sizes)):
+            raise ValueError("codes must be below the domain sizes of the schema")
+        contiguous = np.ascontiguousarray(self.codes)
+        if contiguous is self.codes:
+            contiguous = contiguous.view()
+        contiguous.flags.writeable = False
+        object.__setattr__(self, "codes", contiguous)
+
+    @classmethod
+    def read(cls, source: object, schema: Schema, *, argument: str = "data") -> Table:
+        """Encode a file (CSV, Parquet) or a data frame (pandas, polars, Arrow) by the schema.
+
+        No value makes this fail: what lies outside the schema has its declared place. ``argument`` names the
+        source in errors about the file itself (missing columns, damaged files); a path names itself.
+        """
+        unit = schema.unit
+        names = [*schema.names, *([unit.column] if unit else [])]
+        frame = read_columns(source, names, argument=str(source) if isinstance(source, str | Path) else argument)
+        persons = None
+        if unit is not None:
+            kept, persons = first_records(frame[unit.column], unit.max_records)
+            frame = frame[kept]
+        codes = np.empty((len(schema), frame.height), dtype=code_type(schema))
+        for row, attribute in zip(codes, schema.attributes, strict=True):
+            row[:] = encode_column(frame[attribute.name], attribute, schema.missing_values)
+        return cls(schema, codes, persons)
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return int(self.codes.shape[1])
+
+    @property
+    def size(self) -> int:
+        """The public size under ``replace``: persons where there is a privacy unit, else records."""
+        return self.records if self.persons is None else self.persons
+
+    def select(self, records: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Table:
+        """Return some of the records. A table with a privacy unit cannot be cut record by record."""
+        if self.persons is not None:
+            raise ValueError("a table with a privacy unit is split by persons, not by records")
+        chosen: Codes = self.codes[:, records]
+        return Table(self.schema, chosen)
+
+    def frame(self) -> pl.DataFrame:
+        """Decode into a data frame whose values encode back to the same codes."""
+        return pl.DataFrame(
+            [decode_column(codes, a).alias(a.name) for codes, a in zip(self.codes, self.schema.attributes, strict=True)]
+        )

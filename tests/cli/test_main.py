@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from panbayes import __version__
+from panbayes.cli.main import VERBS, build
+from tests.conftest import Panbayes
+
+
+def test_version_and_help(panbayes: Panbayes) -> None:
+    assert panbayes("--version").stdout == f"panbayes {__version__}\n"
+    shown = panbayes("--help").stdout
+    assert all(verb in shown for verb in VERBS)
+    assert panbayes().stderr == shown
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """--help must start in under 0.4 s of CPU; what costs time is imports, so count those instead of seconds."""
+    code = (
+        "import sys; sys.argv = ['panbayes', '--help']\n"
+        "from panbayes.cli.main import run\n"
+        "try: run()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({m.split('.')[0] for m in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"numpy", "polars", "numba", "scipy", "opendp", "pandas", "matplotlib", "rich", "narwhals", "msgspec"}
+    assert "panbayes" in done.stderr
+    assert not [name for name in heavy if f"'{name}'" in done.stderr]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_one_line_help_is_the_verbs_own(verb: str) -> None:
+    module = importlib.import_module(f"panbayes.cli.{verb}")
+    app = typer.Typer()
+    module.register(app)
+    group = app.registered_groups
+    own = group[0].typer_instance.info.help if group and group[0].typer_instance else None
+    if own is None:
+        command = app.registered_commands[0]
+        own = command.help or (command.callback.__doc__ if command.callback else None)
+    assert own is not None
+    assert str(own).strip().splitlines()[0] == VERBS[verb]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_command_has_json_and_help(verb: str) -> None:
+    runner = CliRunner()
+    app = build(verb)
+    top = runner.invoke(app, [verb, "--help"])
+    assert top.exit_code == 0
+    groups = [line.split()[0] for line in top.output.partition("Commands:")[2].splitlines() if line.strip()]
+    for words in [[verb, name] for name in groups if not name[0].isupper()] or [[verb]]:
+        shown = runner.invoke(app, [*words, "--help"])
+        assert shown.exit_code == 0, words
+        assert "--json" in shown.output, words
+
+
+def test_an_unknown_verb_gets_a_hint(panbayes: Panbayes) -> None:
+    done = panbayes("schem")
+    assert done.returncode == 2
+    assert "Did you mean" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bug_is_reported_without_its_message(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['panbayes', '--version']\n"
+        "import panbayes.cli.main as m\n"
+        "def broken(verb): raise KeyError('Jane Doe')\n"
+        "m.build = broken\n"
+        "m.run()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("internal error: KeyError at <string>:3")
+    assert "Jane" not in done.stderr
+
+
+def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n" + "\n".join(f"v{i}" for i in range(200)))
+    subprocess.run(
+        [sys.executable, "-m", "panbayes", "schema", "draft", "t.csv", "-o", "s.toml"], cwd=tmp_path, check=True
+    )
+    line = f"{sys.executable} -m panbayes schema check s.toml t.csv --json | head -c 1"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "{"
+    assert done.stderr == ""
+
+
+def test_schema_verbs_for_a_newcomer(panbayes: Panbayes, tmp_path: Path) -> None:
+    (tmp_path / "clinic.csv").write_text("sex,age\n" + "F,10\nM,20\n" * 10 + ",30\n")
+    done = panbayes("schema", "draft", "clinic.csv", "-o", "clinic.toml")
+    assert done.returncode == 0, done.stderr
+    assert "a draft with 2 attributes" in done.stdout
+    text = (tmp_path / "clinic.toml").read_text()
+    assert 'status = "draft"' in text
+    (tmp_path / "clinic.toml").write_text(text.replace('status = "draft"', 'status = "approved"'))
+    done = panbayes("schema", "check", "clinic.toml", "clinic.csv")
+    assert done.returncode == 0
+    assert "For the holder's eyes only" in done.stdout
+    told = json.loads(panbayes("schema", "check", "clinic.toml", "clinic.csv", "--json").stdout)
+    assert told["records"] == 21
+    assert told["status"] == "approved"
+    assert "holder" in told["notice"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("schema", "draft", "absent.csv", "-o", "s.toml"), "absent.csv: cannot be read"),
+        (("schema", "draft", "empty.csv", "-o", "s.toml"), "empty.csv: is empty"),
+        (("schema", "draft", "binary.csv", "-o", "s.toml"), "binary.csv: is"),
+        (("schema", "draft", "good.csv", "-o", "absent/s.toml"), "--output: absent/s.toml cannot be written"),
+        (("schema", "draft", "good.csv", "-o", "."), "--output: . is a directory"),
+        (("schema", "draft", "good.csv", "-o", "s.toml", "--unit", "who"), '--unit: "who" is not a column'),
+        (("schema", "draft", "good.csv", "-o", "s.toml", "--unit", "a", "--max-records", "0"), "max_records: found 0"),
+        (("schema", "check", "good.csv", "good.csv"), "good.csv: is not valid TOML"),
+        (("schema", "check", "good.toml", "short.csv"), 'short.csv: has no column "b"'),
+        (("dataset", "diabetes", "-o", "out", "--path", "good.csv"), "--path: good.csv is not the published"),
+    ],
+)
+def test_errors_are_one_line_and_leave_nothing_behind(
+    arguments: tuple[str, ...], message: str, panbayes: Panbayes, tmp_path: Path
+) -> None:
+    (tmp_path / "good.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "short.csv").write_text("a\n1\n")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "binary.csv").write_bytes(b"\x00\x01\xff\xfe" * 100)
+    panbayes("schema", "draft", "good.csv", "-o", "good.toml")
+    before = sorted(tmp_path.rglob("*"))
+    done = panbayes(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,0 +1,44 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+Panbayes = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def diabetes_path() -> Path:
+    """The published Diabetes archive, where it is at hand."""
+    candidates = [os.environ.get("PANBAYES_DIABETES"), ROOT.parent / "shared" / "data" / "dataset_diabetes.zip"]
+    for candidate in candidates:
+        if candidate is not None and Path(candidate).is_file():
+            return Path(candidate)
+    pytest.skip("the Diabetes data is not here: set PANBAYES_DIABETES to the published archive")
+
+
+@pytest.fixture
+def panbayes(tmp_path: Path) -> Panbayes:
+    """Run the real command in a real process, in the test's own folder."""
+
+    def call(*arguments: str, stdin: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "panbayes", *arguments],
+            cwd=tmp_path,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            env={**os.environ, **environment},
+        )
+
+    return call

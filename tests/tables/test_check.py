@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import polars as pl
+
+from panbayes.public.attribute import Attribute
+from panbayes.public.schema import Schema, Unit
+from panbayes.tables.check import check_table
+
+
+def test_what_is_told() -> None:
+    schema = Schema(
+        "s",
+        (
+            Attribute("a", categories=("x", "y", "z"), missing="missing"),
+            Attribute("b", bins=(0, 1, 2), other="other"),
+            Attribute("c", categories=("u", "v"), impute="u"),
+        ),
+    )
+    frame = pl.DataFrame({"a": ["x", "w", None], "b": [0.5, 9.0, 1.5], "c": ["u", None, "v"]})
+    a, b, c = check_table(frame, schema).attributes
+    assert (a.outside, a.outside_to, a.missing, a.missing_to, a.unused) == (1, "z", 1, "missing", ("y",))
+    assert (b.outside, b.outside_to, b.missing, b.unused) == (1, "other", 0, ())
+    assert (c.outside, c.missing, c.missing_to) == (0, 1, "u")
+    assert not check_table(frame, schema).clean
+
+
+def test_persons_and_kept_records() -> None:
+    schema = Schema("s", (Attribute("a", categories=("x",)),), unit=Unit("who", 1))
+    fit = check_table(pl.DataFrame({"who": [1, 1, 2], "a": ["x", "x", "x"]}), schema)
+    assert (fit.records, fit.persons, fit.kept, fit.clean) == (3, 2, 2, True)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import datetime as dt
+import re
+from itertools import pairwise
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panbayes.public.errors import InputError
+from panbayes.public.schema import Schema, Unit
+from panbayes.tables.check import check_table
+from panbayes.tables.draft import BINS, draft_schema
+from panbayes.tables.table import Table
+
+
+def drafted(frame: pl.DataFrame, *, other: tuple[str, ...] = (), unit: Unit | None = None) -> Schema:
+    return Schema.parse(draft_schema(frame, name="t", other=other, unit=unit))
+
+
+def test_a_draft_says_what_it_is_and_what_to_check() -> None:
+    text = draft_schema(pl.DataFrame({"x": ["a", "b"]}), name="t")
+    assert re.search(r'^status = "draft"$', text, re.MULTILINE)
+    comments = " ".join(line for line in text.splitlines() if line.startswith("#"))
+    for phrase in ("read off private data", "does not make it private", "rare category", "highest value", "identify"):
+        assert phrase in comments
+    with pytest.raises(InputError, match="draft"):
+        Schema.parse(text).require_approved()
+
+
+def test_distinct_values_become_categories_up_to_256() -> None:
+    frame = pl.DataFrame(
+        {
+            "whole": [i % 256 for i in range(600)],
+            "many": [i % 257 for i in range(600)],
+            "real": [(i % 3) / 2 for i in range(600)],
+            "text": [f"v{i % 256}" for i in range(600)],
+            "flag": [i % 2 == 0 for i in range(600)],
+            "day": [dt.date(2026, 1, 1 + i % 3) for i in range(600)],
+            "code": [f"{i % 5:03d}" for i in range(600)],
+        }
+    )
+    attributes = {a.name: a for a in drafted(frame).attributes}
+    assert attributes["whole"].categories == tuple(range(256))
+    assert attributes["many"].categories == ()
+    assert len(attributes["text"].categories) == 256
+    assert attributes["real"].categories == (0, 0.5, 1)
+    assert attributes["flag"].categories == (False, True)
+    assert attributes["day"].categories == ("2026-01-01", "2026-01-02", "2026-01-03")
+    assert attributes["code"].categories == ("000", "001", "002", "003", "004")
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e9))
+def test_bins_are_of_one_width_and_cover_the_data(low: float, spread: float) -> None:
+    values = [low + spread * i / 300 for i in range(301)]
+    if len({f"{v:.15g}" for v in values}) <= 256:
+        return
+    bins = drafted(pl.DataFrame({"x": values})).attributes[0].bins
+    assert bins[0] <= min(values)
+    assert bins[-1] >= max(values)
+    widths = [b - a for a, b in pairwise(bins)]
+    assert max(widths) - min(widths) < 1e-6 * max(widths) + 1e-9 * max(abs(bins[0]), abs(bins[-1]))
+    assert BINS / 3 <= len(widths) <= BINS + 2
+
+
+def test_missing_only_where_missing_other_only_where_asked() -> None:
+    frame = pl.DataFrame({"a": ["x", None], "b": ["x", "?"], "c": ["x", "y"], "d": [1.0, float("nan")]})
+    plain = drafted(frame)
+    assert [a.missing for a in plain.attributes] == ["missing", "missing", None, "missing"]
+    assert [a.other for a in plain.attributes] == [None] * 4
+    assert [a.other for a in drafted(frame, other=("c",)).attributes] == [None, None, "other", None]
+    assert all(a.other for a in drafted(frame, other=("*",)).attributes)
+
+
+def test_labels_give_way_to_values_of_the_same_name() -> None:
+    frame = pl.DataFrame({"a": ["other", "missing", None]})
+    attribute = drafted(frame, other=("a",)).attributes[0]
+    assert (attribute.other, attribute.missing) == ("(other)", "(missing)")
+
+
+def test_texts_beyond_256_are_left_out_and_ids_are_pointed_at() -> None:
+    frame = pl.DataFrame(
+        {"name": [f"p{i}" for i in range(300)], "id": range(300), "x": ["a", "b"] * 150, "none": [None] * 300}
+    )
+    text = draft_schema(frame, name="t")
+    assert Schema.parse(text).names == ("id", "x")
+    assert '# left out: "name" (300 distinct texts: an identifier or free text?)' in text
+    assert '# left out: "none" (every value is missing)' in text
+    assert "an identifier? Then remove it" in text
+
+
+def test_the_unit_is_not_an_attribute() -> None:
+    schema = drafted(pl.DataFrame({"who": ["a", "b"], "x": [1, 2]}), unit=Unit("who", 3))
+    assert schema.names == ("x",)
+    assert schema.unit == Unit("who", 3)
+
+
+def test_unknown_columns_are_named() -> None:
+    frame = pl.DataFrame({"x": [1]})
+    with pytest.raises(InputError, match='--other: "y" is not a column of the data; give one of: x'):
+        draft_schema(frame, name="t", other=("y",))
+    with pytest.raises(InputError, match='--unit: "y" is not a column of the data; give one of: x'):
+        draft_schema(frame, name="t", unit=Unit("y"))
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_a_table_fits_its_own_draft(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 30))
+    kinds = {
+        "text": st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]), max_size=3)),
+        "int": st.one_of(st.none(), st.integers(-(2**40), 2**40)),
+        "float": st.one_of(st.none(), st.floats(-1e9, 1e9)),
+        "bool": st.one_of(st.none(), st.booleans()),
+    }
+    frame = pl.DataFrame(
+        {
+            kind: pl.Series(data.draw(st.lists(values, min_size=n, max_size=n)), strict=False)
+            for kind, values in kinds.items()
+        }
+        | {"constant": pl.Series(["x"] * n)}
+    )
+    schema = drafted(frame)
+    fit = check_table(frame, schema)
+    assert fit.clean
+    assert all(a.outside == 0 for a in fit.attributes)
+    Table.read(frame, schema)

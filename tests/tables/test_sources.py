@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from panbayes.public.attribute import Attribute
+from panbayes.public.errors import InputError
+from panbayes.public.schema import Schema, Unit
+from panbayes.tables.sources import read_frame
+from panbayes.tables.table import Table
+from panbayes.tables.units import first_records
+
+SCHEMA = Schema(
+    "s",
+    (
+        Attribute("sex", categories=("F", "M"), other="other", missing="missing"),
+        Attribute("age", bins=(0, 50, 100), missing="missing"),
+    ),
+)
+SEX = ["F", "M", "X", None, "F"]
+AGE = [10, 60, None, 99, 200]
+CODES = [[0, 1, 2, 3, 0], [0, 1, 2, 1, 1]]
+
+
+def test_every_kind_of_source_gives_the_same_codes(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"more": range(5), "sex": SEX, "age": AGE})
+    csv, tsv, parquet = tmp_path / "t.csv", tmp_path / "t.tsv", tmp_path / "t.parquet"
+    frame.write_csv(csv)
+    frame.write_csv(tsv, separator="\t")
+    frame.write_parquet(parquet)
+    windows = tmp_path / "w.csv"
+    windows.write_bytes(b"\xef\xbb\xbf" + csv.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
+    sources = [csv, str(csv), tsv, parquet, windows, frame, pd.DataFrame({"sex": SEX, "age": AGE})]
+    sources += [pa.table({"sex": SEX, "age": AGE}), pd.DataFrame({"sex": pd.Categorical(SEX), "age": AGE})]
+    for source in sources:
+        table = Table.read(source, SCHEMA)
+        assert table.codes.tolist() == CODES
+        assert (table.records, table.size, table.persons) == (5, 5, None)
+
+
+BROKEN: dict[str, tuple[bytes, str]] = {
+    "empty.csv": (b"", "is empty"),
+    "blank.csv": (b"\n \n", "is empty"),
+    "header.csv": (b"sex,age\n", "holds no records"),
+    "short.csv": (b"sex,age\nF,1\nM", "is a damaged or truncated CSV file"),
+    "long.csv": (b"sex,age\nF,1,2\n", "is a damaged or truncated CSV file"),
+    "quote.csv": (b'sex,age\nF,"1\n', "is a damaged or truncated CSV file"),
+    "nul.csv": (b"sex,age\nF,\0\n", "is a binary file"),
+    "png.csv": (b"\x89PNG\r\n\x1a\n\xff\xfe\xff", "is not UTF-8 text"),
+    "latin.csv": ("sex,age\nF,é\n".encode("latin-1"), "is not UTF-8 text"),
+    "twice.csv": (b"sex,age,sex\nF,1,M\n", 'has two columns "sex"'),
+    "columns.csv": (b"sex,height\nF,1\n", 'has no column "age", which the schema names'),
+    "none.csv": (b"a,b\nF,1\n", 'has no columns "sex", "age", which the schema names'),
+    "text.parquet": (b"sex,age\nF,1\n", "is not a Parquet file"),
+    "cut.parquet": (b"PAR1" + b"\0" * 100, "is a damaged or truncated Parquet file"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_one_line_about_the_file(name: str, tmp_path: Path) -> None:
+    content, message = BROKEN[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        Table.read(path, SCHEMA)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_truncated_parquet_file(tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole.parquet", tmp_path / "part.parquet"
+    pl.DataFrame({"sex": SEX * 1000, "age": AGE * 1000}).write_parquet(whole)
+    for length in (4, 100, whole.stat().st_size // 2, whole.stat().st_size - 1):
+        part.write_bytes(whole.read_bytes()[:length])
+        with pytest.raises(InputError, match="damaged or truncated Parquet"):
+            Table.read(part, SCHEMA)
+
+
+def test_no_value_of_a_broken_file_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('sex,age\nF,1\n"Jane Doe,secret,7\n')
+    with pytest.raises(InputError) as caught:
+        Table.read(path, SCHEMA)
+    assert "Jane" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_paths_and_objects_that_are_no_tables(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        Table.read(tmp_path / "absent.csv", SCHEMA)
+    with pytest.raises(InputError, match="directory"):
+        Table.read(tmp_path, SCHEMA)
+    for thing in (7, None, [1, 2], {"sex": SEX}, np.zeros(3), pl.LazyFrame({"sex": SEX})):
+        with pytest.raises(InputError, match="--holder: found a"):
+            read_frame(thing, argument="--holder")
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 4)), max_size=40), st.integers(1, 4))
+def test_first_records_against_a_loop(ids: list[int | None], most: int) -> None:
+    seen: dict[int, int] = {}
+    kept, alone = [], 0
+    for row, person in enumerate(ids):
+        if person is None:
+            alone += 1
+            kept.append(row)
+            continue
+        seen[person] = seen.get(person, 0) + 1
+        if seen[person] <= most:
+            kept.append(row)
+    found, persons = first_records(pl.Series("id", ids, dtype=pl.Int64), most)
+    assert found.tolist() == kept
+    assert persons == len(seen) + alone
+
+
+@given(st.data())
+def test_one_person_changes_no_other_persons_records(data: st.DataObject) -> None:
+    """Group privacy rests on this: whatever one person's records are, the others' kept records stay the same."""
+    others = data.draw(st.lists(st.integers(1, 3), max_size=12))
+    mine = data.draw(st.lists(st.integers(0, len(others)), max_size=6))
+    mixed = list(others)
+    for position in sorted(mine, reverse=True):
+        mixed.insert(position, 0)
+    most = data.draw(st.integers(1, 3))
+    with_me, _ = first_records(pl.Series(mixed, dtype=pl.Int64), most)
+    without_me, _ = first_records(pl.Series(others, dtype=pl.Int64), most)
+    places = [i for i, person in enumerate(mixed) if person != 0]
+    assert [i for i in with_me.tolist() if mixed[i] != 0] == [places[i] for i in without_me.tolist()]
+    assert len([i for i in with_me.tolist() if mixed[i] == 0]) <= most
+
+
+def test_a_table_with_a_privacy_unit(tmp_path: Path) -> None:
+    schema = Schema("s", SCHEMA.attributes, unit=Unit("who", 2))
+    path = tmp_path / "t.csv"
+    path.write_text("who,sex,age\na,F,1\na,M,2\nb,F,3\na,F,4\n,M,5\n")
+    table = Table.read(path, schema)
+    assert (table.records, table.persons, table.size) == (4, 3, 3)
+    assert table.codes[0].tolist() == [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="persons"):
+        table.select(slice(0, 2))
+
+
+def test_json_is_not_mistaken_for_csv(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps([{"sex": "F", "age": 1}]))
+    with pytest.raises(InputError, match=r"t\.json"):
+        Table.read(path, SCHEMA)

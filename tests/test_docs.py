@@ -1,0 +1,77 @@
+"""The documentation is executed: doctests of every module, and every snippet of README and docs.
+
+In Markdown, ``python`` blocks run in order in one namespace per file, in an empty folder. In ``console`` blocks the
+lines after ``$ `` are run by a shell in that folder and their output must be what is printed below them; a line ``...``
+stands for any lines.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_architecture import MODULES, module_name
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.name != "__main__.py"], ids=module_name)
+def test_doctests(path: Path) -> None:
+    result = doctest.testmod(importlib.import_module(module_name(path)), optionflags=doctest.ELLIPSIS)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_snippets(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            snippet = tmp_path / ".snippet.py"
+            snippet.write_text(body, encoding="utf-8")
+            namespace = runpy.run_path(str(snippet), init_globals=namespace)
+        else:
+            run_console(body, tmp_path)
+
+
+def run_console(body: str, folder: Path) -> None:
+    commands = re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command in commands:
+        line, _, expected = command.partition("\n")
+        while line.endswith("\\"):
+            more, _, expected = expected.partition("\n")
+            line = line[:-1] + more
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=folder,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        matches(line, done.stdout + done.stderr, expected)
+
+
+def matches(line: str, found: str, expected: str) -> None:
+    pattern = r"(?:.*\n)*?".join(
+        re.escape(part) for part in re.split(r"^\.\.\.\n", expected.rstrip("\n") + "\n", flags=re.MULTILINE)
+    )
+    assert re.fullmatch(pattern, found.rstrip("\n") + "\n"), f"$ {line}\nexpected:\n{expected}\nfound:\n{found}"
+
+
+def test_the_comparison_can_fail() -> None:
+    matches("x", "a\nb\nc\n", "a\n...\nc\n")
+    with pytest.raises(AssertionError):
+        matches("x", "a\nb\n", "a\nc\n")
