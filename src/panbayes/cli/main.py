@@ -33,6 +33,7 @@ __all__ = ["VERBS", "build", "run"]
 VERBS: Final = {
     "schema": "Draft a public schema from a table, or check a table against one.",
     "dataset": "Write a public dataset and its schema, ready to use.",
+    "stream": "Count distinct users of a stream; the state itself is private.",
     "demo": "Run the main job on generated data and show what it did.",
 }
 

@@ -1,9 +1,9 @@
 """How much noise: from a total budget to a state law and an output noise scale.
 
 ``sound`` is the default. The budget E covers one look at the state together with all planned outputs. A share of it
-goes to the state (its law), the rest to the outputs (their noise). Noise in the state costs O(1/m) in the variance of the
-estimate, noise on the output O(1/m²), so the best share of the state grows with the sample size m; it is found by
-minimising the worst-case mean squared error. The noise scale is then the smallest multiple of 2⁻²⁰ (or of 2⁻²⁰ of
+goes to the state (its law), the rest to the outputs (their noise). Noise in the state costs O(1/m) in the variance
+of the estimate, noise on the output O(1/m²), so the best share of the state grows with the sample size m; it is found
+by minimising the worst-case mean squared error. The noise scale is then the smallest multiple of 2⁻²⁰ (or of 2⁻²⁰ of
 its own size) for which :func:`panbayes.panprivate.loss.surely_meets` proves the total.
 
 ``published`` is the thesis's calibration, ε for the state and Laplace(0, 1/(εm)) on the output. Its joint loss is not

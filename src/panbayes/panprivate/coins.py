@@ -48,13 +48,13 @@ def system_coins(buffer: NDArray[np.uint8]) -> None:
         os.close(system)
     # Every key is used once, so the counter may start at zero.
     stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-    stream.update_into(memoryview(_ZEROS)[: len(buffer)], memoryview(buffer))
+    stream.update_into(memoryview(_ZEROS)[: len(buffer)], memoryview(buffer.data))
     stream.finalize()
     key[:] = bytes(32)
 
 
 def seeded_coins(seed: int) -> Coins:
-    """Return coins from a seed, the same every time: for experiments and tests. A state drawn from them is not private."""
+    """Return coins from a seed, the same every time, for experiments and tests: such a state is not private."""
     generator = np.random.default_rng(seed)
 
     def fill(buffer: NDArray[np.uint8]) -> None:

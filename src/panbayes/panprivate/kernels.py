@@ -1,9 +1,9 @@
 """The loops over events, compiled.
 
 Entries of two levels are bits in words of 64; entries of more levels are bytes. There are two ways to redraw bits.
-*Each*: every event draws its coin and writes its bit. *Marked*: events only mark their bit in a second array, then every
-word with marks is redrawn once, all 64 bits together. A user redrawn twice is distributed like one redrawn once, so both
-ways give the same law; the second is faster once a batch is a quarter of the universe or more.
+*Each*: every event draws its coin and writes its bit. *Marked*: events only mark their bit in a second array, then
+every word with marks is redrawn once, all 64 bits together. A user redrawn twice is distributed like one redrawn once,
+so both ways give the same law; the second is faster once a batch is a quarter of the universe or more.
 
 A bit is 1 if a 32-bit coin is below the threshold. The coin is looked at from its highest bit downwards and only as far
 as needed: eight bits decide 255 of 256 events, and seven words of coins decide most words of 64 bits.

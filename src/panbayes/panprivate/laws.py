@@ -9,9 +9,10 @@ can draw: what is proved about the law is proved about the integers, not about r
 are rounded so that every likelihood ratio stays at most e^ε, exactly. A level counts with an integer score, so that
 the released statistic is an integer too.
 
-The continuous laws of the thesis (:class:`ContinuousLaw`) cannot be calibrated soundly: the low bits of a
-floating-point entry depend on the law it was drawn from. They exist for reproducing the thesis, and their names say
-so; :func:`quantized_laplace` and :func:`quantized_gaussian` are their sound versions on up to 32 levels.
+The continuous laws of the thesis cannot be calibrated soundly: an entry is wide or unbounded, and the low bits of a
+floating-point number depend on the law it was drawn from. They are kept in :mod:`panbayes.panprivate.published`
+for reproducing the thesis; :func:`quantized_laplace` and :func:`quantized_gaussian` are their sound versions, released
+through the quantized state, on up to 32 levels.
 
 Thesis: Algorithms DworkDE, OptBernDE, LaplaceDE; section "Quantized Laplace Density Estimator"; see errata 1, 3, 5.
 """
@@ -25,7 +26,8 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
+from scipy import special
 
 from panbayes.panprivate.quantizer import lloyd_max
 from panbayes.panprivate.rational import exp_bounds, surely_at_most_exp
@@ -35,14 +37,11 @@ __all__ = [
     "COIN",
     "MAX_LEVELS",
     "MAX_STATE_EPSILON",
-    "ContinuousLaw",
     "Family",
     "StateLaw",
     "dwork",
     "law_of",
     "optimal_bernoulli",
-    "published_laplace",
-    "published_truncated_gaussian",
     "quantized_gaussian",
     "quantized_laplace",
 ]
@@ -57,6 +56,8 @@ MAX_STATE_EPSILON: Final = 20
 
 SCORE_STEPS: Final = 60
 """The score of the highest level where there are more than two."""
+
+Array: TypeAlias = NDArray[np.float64]
 
 Family: TypeAlias = Literal["dwork", "optimal-bernoulli", "quantized-laplace", "quantized-gaussian"]
 
@@ -104,19 +105,6 @@ class StateLaw:
         pairs = zip(self.init, self.update, strict=True)
         worst = max(max(Fraction(u, i), Fraction(i, u)) for i, u in pairs)
         return surely_at_most_exp(worst, epsilon)
-
-
-@dataclass(frozen=True, slots=True)
-class ContinuousLaw:
-    """A pair of continuous laws by their quantile functions, means and variances; for reproducing the thesis only."""
-
-    name: str
-    draw_init: Callable[[np.ndarray], np.ndarray]
-    draw_update: Callable[[np.ndarray], np.ndarray]
-    mean_init: float
-    mean_update: float
-    variance_init: float
-    variance_update: float
 
 
 def _check(epsilon: Fraction) -> Fraction:
@@ -172,9 +160,13 @@ def quantized_laplace(epsilon: Fraction, *, levels: int = 2) -> StateLaw:
 
     Thesis: section "Quantized Laplace Density Estimator".
     """
-    _check(epsilon)
-    init, update = (stats.laplace(loc=mean, scale=1 / float(epsilon)) for mean in (0.0, 1.0))
-    return _quantized("quantized-laplace", epsilon, levels, init.cdf, update.cdf, (-40 / float(epsilon), 40 / float(epsilon) + 1))
+    rate = float(_check(epsilon))
+
+    def cdf(x: Array) -> Array:
+        tail = np.exp(-rate * np.abs(x)) / 2
+        return np.where(x < 0, tail, 1 - tail)
+
+    return _quantized("quantized-laplace", epsilon, levels, cdf, (-40 / rate, 40 / rate + 1))
 
 
 def quantized_gaussian(epsilon: Fraction, *, levels: int = 2) -> StateLaw:
@@ -184,29 +176,27 @@ def quantized_gaussian(epsilon: Fraction, *, levels: int = 2) -> StateLaw:
 
     Thesis: section "Comments on the Use of Other Continuous Distributions".
     """
-    _check(epsilon)
-    init, update = (_truncated_normal(float(epsilon), mean) for mean in (0.0, 1.0))
-    return _quantized("quantized-gaussian", epsilon, levels, init.cdf, update.cdf, (0.0, 1.0))
+    deviation = math.sqrt(1 / (2 * float(_check(epsilon))))
 
+    def cdf(x: Array) -> Array:
+        mass = special.ndtr(1 / deviation) - 0.5
+        return np.asarray((special.ndtr(np.clip(x, 0, 1) / deviation) - 0.5) / mass)
 
-def _truncated_normal(epsilon: float, mean: float) -> stats.rv_frozen:
-    deviation = math.sqrt(1 / (2 * epsilon))
-    return stats.truncnorm(-mean / deviation, (1 - mean) / deviation, loc=mean, scale=deviation)
+    return _quantized("quantized-gaussian", epsilon, levels, cdf, (0.0, 1.0))
 
 
 def _quantized(
     name: str,
     epsilon: Fraction,
     levels: int,
-    init_cdf: Callable[[np.ndarray], np.ndarray],
-    update_cdf: Callable[[np.ndarray], np.ndarray],
+    cdf: Callable[[Array], Array],
     support: tuple[float, float],
 ) -> StateLaw:
-    """Cut two continuous laws that mirror each other at 1/2 into levels and round them onto coins."""
+    """Cut a continuous initial law and its mirror image about 1/2 into levels and round them onto coins."""
     if not 2 <= levels <= MAX_LEVELS:
         raise InputError("levels", found=f"found {levels}", remedy=f"give 2 to {MAX_LEVELS} levels")
-    boundaries, points = lloyd_max(lambda x: (init_cdf(x) + update_cdf(x)) / 2, levels=levels, support=support)
-    init = np.diff(init_cdf(np.concatenate([[-np.inf], boundaries, [np.inf]])))
+    boundaries, points = lloyd_max(lambda x: (cdf(x) + 1 - cdf(1 - x)) / 2, levels=levels, support=support)
+    init = np.diff(cdf(np.concatenate([[-np.inf], boundaries, [np.inf]])))
     steps = 1 if levels == 2 else SCORE_STEPS
     span = points[-1] - points[0]
     scores = [round(steps * float(point - points[0]) / span) for point in points]
@@ -252,29 +242,3 @@ def law_of(family: Family, epsilon: Fraction, *, levels: int = 2) -> StateLaw:
             return quantized_laplace(epsilon, levels=levels)
         case "quantized-gaussian":
             return quantized_gaussian(epsilon, levels=levels)
-
-
-def published_laplace(epsilon: float) -> ContinuousLaw:
-    """Laplace(0, 1/ε) against Laplace(1, 1/ε) in floating point: not private, for reproducing the thesis.
-
-    Thesis: Algorithm LaplaceDE; Theorem thm_LaplaceDE_priv; see errata 1.
-    """
-    init, update = (stats.laplace(loc=mean, scale=1 / epsilon) for mean in (0.0, 1.0))
-    return ContinuousLaw("published-laplace", init.ppf, update.ppf, 0.0, 1.0, 2 / epsilon**2, 2 / epsilon**2)
-
-
-def published_truncated_gaussian(epsilon: float) -> ContinuousLaw:
-    """Gaussians truncated to [0, 1] in floating point: not private, for reproducing the thesis.
-
-    Thesis: section "Comments on the Use of Other Continuous Distributions"; see errata 1.
-    """
-    init, update = (_truncated_normal(epsilon, mean) for mean in (0.0, 1.0))
-    return ContinuousLaw(
-        "published-truncated-gaussian",
-        init.ppf,
-        update.ppf,
-        float(init.mean()),
-        float(update.mean()),
-        float(init.var()),
-        float(update.var()),
-    )

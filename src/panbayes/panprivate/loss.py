@@ -25,8 +25,9 @@ E Πₖ lₖ(Y'ₖ) ≥ exp(Σₖ E ln lₖ(Y'ₖ)), so the ratio of the outputs
 by the triangle inequality. Hölder's inequality with the exponents ρσₖ (their reciprocals add up to 1) bounds this by
 Πₖ (E exp(ρ wₖ(Yₖ)))^(1/(ρσₖ)), a weighted geometric mean of numbers B(q, q'), at most their maximum. ∎
 
-Only ρ enters: R releases cost as much as one if their 1/σₖ add up to the same number. For two levels, f = Bernoulli(p_init) and
-g = Bernoulli(p_upd) with p_init ≤ 1/2 ≤ p_upd, the maximum is at q' = point mass at x and gives the closed form
+Only ρ enters: R releases cost as much as one if their 1/σₖ add up to the same number. For two levels, with
+f = Bernoulli(p_init), g = Bernoulli(p_upd) and p_init ≤ 1/2 ≤ p_upd, the maximum is at q' = point mass at x and
+gives the closed form
 E = max[a₀ + ln(1 + p_upd(e^ρ − 1)), a₁ + ln(1 + (1 − p_init)(e^ρ − 1))], which is attained (:func:`binary_rate`).
 For more levels the bound is attained when the worst x is the lowest or the highest level.
 
@@ -82,14 +83,10 @@ def surely_meets(law: StateLaw, rate: Fraction, budget: Fraction) -> bool:
         [exp_bounds(rate * sum((q[z] * distance[y][z] for z in levels), Fraction(0)))[1] for y in levels]
         for q in (init, update)
     ]
-    always = max(
-        sum((q[y] * growth[y] for y in levels), Fraction(0)) for q in (init, update) for growth in redrawn
-    )
+    always = max(sum((q[y] * growth[y] for y in levels), Fraction(0)) for q in (init, update) for growth in redrawn)
     for x in levels:
         state = max(Fraction(law.init[x], law.update[x]), Fraction(law.update[x], law.init[x]))
-        retained = max(
-            sum((q[y] * powers[distance[y][x]] for y in levels), Fraction(0)) for q in (init, update)
-        )
+        retained = max(sum((q[y] * powers[distance[y][x]] for y in levels), Fraction(0)) for q in (init, update))
         if state * max(always, retained, redrawn[0][x], redrawn[1][x]) > allowed:
             return False
     return True
@@ -103,9 +100,7 @@ def binary_rate(*, p_init: float, p_update: float, budget: float) -> float:
     """
     ones = math.log(p_update / p_init)
     zeros = math.log((1 - p_init) / (1 - p_update))
-    return min(
-        math.log1p(math.expm1(budget - zeros) / p_update), math.log1p(math.expm1(budget - ones) / (1 - p_init))
-    )
+    return min(math.log1p(math.expm1(budget - zeros) / p_update), math.log1p(math.expm1(budget - ones) / (1 - p_init)))
 
 
 def published_rate(law: StateLaw, epsilon: float) -> float:

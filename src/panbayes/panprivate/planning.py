@@ -10,7 +10,6 @@ Thesis: section subSEC_sample_size; see errata 1, 2.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,6 +19,7 @@ from panbayes.accuracy.density_bounds import sample_size_bound
 from panbayes.accuracy.density_error import worst_rmse
 from panbayes.accuracy.statistic_law import failure_probability, worst_failure
 from panbayes.panprivate.calibration import Calibration, design_of, sound
+from panbayes.panprivate.entries import state_bytes
 from panbayes.panprivate.laws import Family
 from panbayes.public.errors import InputError
 
@@ -69,9 +69,7 @@ def plan(
     most = min(MAX_SAMPLE, universe if universe is not None else MAX_SAMPLE)
 
     def calibrate(sample: int) -> Calibration:
-        return sound(
-            epsilon=epsilon, sample=sample, universe=universe, releases=releases, family=family, levels=levels
-        )
+        return sound(epsilon=epsilon, sample=sample, universe=universe, releases=releases, family=family, levels=levels)
 
     def fails(sample: int, *, everywhere: bool) -> float:
         calibration = calibrate(sample)
@@ -99,19 +97,12 @@ def plan(
     design = design_of(calibration.law, float(calibration.noise_scale), sample=low, universe=universe)
     return Plan(
         sample=low,
-        sample_thesis=sample_size_bound(
-            "optimal-bernoulli", epsilon=float(epsilon) / 2, alpha=alpha, beta=beta
-        ).sample,
+        sample_thesis=sample_size_bound("optimal-bernoulli", epsilon=float(epsilon) / 2, alpha=alpha, beta=beta).sample,
         calibration=calibration,
         failure=failure,
         rmse=worst_rmse(design),
         state_bytes=state_bytes(calibration.law.levels, low),
     )
-
-
-def state_bytes(levels: int, sample: int) -> int:
-    """The size of the entries: one bit each for two levels (in words of 64), else one byte."""
-    return 8 * math.ceil(sample / 64) if levels == 2 else 8 * math.ceil(sample / 8)
 
 
 def _middle(universe: int | None) -> float:

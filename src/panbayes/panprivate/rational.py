@@ -32,8 +32,8 @@ def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
     True
     """
     if x < 0:
-        low, high = exp_bounds(-x)
-        return 1 / high, 1 / low
+        below, above = exp_bounds(-x)
+        return 1 / above, 1 / below
     halvings = 0
     while x > Fraction(1 << halvings, 2):
         halvings += 1
@@ -53,7 +53,7 @@ def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
 def surely_at_most_exp(ratio: Fraction, exponent: Fraction) -> bool:
     """Say whether ratio ≤ e^exponent is certain.
 
-    >>> surely_at_most_exp(Fraction(271828, 100000), Fraction(1)), surely_at_most_exp(Fraction(271829, 100000), Fraction(1))
-    (True, False)
+    >>> [surely_at_most_exp(Fraction(n, 100000), Fraction(1)) for n in (271828, 271829)]
+    [True, False]
     """
     return ratio <= exp_bounds(exponent)[0]

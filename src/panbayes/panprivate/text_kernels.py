@@ -1,7 +1,7 @@
 """Compiled readers of ids in text: from bytes to slots without a Python object per id.
 
-A text column is a buffer of bytes with a start and a length for each id; a length below zero is a missing id. White
-space around an id is ignored. What cannot be read becomes −1, which is outside every universe: it is dropped and nothing
+A text column is a buffer of bytes with a start and a length for each id; a length of 0 is a missing id. White space
+around an id is ignored. What cannot be read becomes −1, which is outside every universe: it is dropped and nothing
 says so.
 """
 
@@ -13,7 +13,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["dot_places", "fill_table", "find_listed", "hash_texts", "read_decimal", "read_ipv4", "sampled", "split_lines", "trim", "views_to_spans"]
+__all__ = [
+    "dot_places",
+    "fill_table",
+    "find_listed",
+    "hash_texts",
+    "read_decimal",
+    "read_ipv4",
+    "sampled",
+    "split_lines",
+    "trim",
+    "views_to_spans",
+]
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -72,8 +83,8 @@ def read_ipv4(data: Bytes, starts: Ints, lengths: Ints, dots: NDArray[np.uint16]
     """Read IPv4 addresses: four decimal numbers up to 255 of at most three digits, separated by dots.
 
     ``dots`` is :func:`dot_places`. One loop finds the dots of each address, all at once; another reads the four numbers
-    without a branch. (Together in one loop they run out of registers.) Only the last few bytes of the buffer, where three
-    whole words cannot be looked at, are read one by one.
+    without a branch. (Together in one loop they run out of registers.) Only the last few bytes of the buffer, where
+    three whole words cannot be looked at, are read one by one.
     """
     words = data[: data.size // 8 * 8].view(np.uint64)
     slow = np.int64(1) << 20
@@ -230,9 +241,7 @@ def fill_table(hashes: NDArray[np.uint64], slots: Ints, table: NDArray[np.uint64
 
 
 @njit(cache=True, nogil=True)
-def find_listed(
-    hashes: NDArray[np.uint64], table: NDArray[np.uint64], values: NDArray[np.uint32], out: Ints
-) -> None:
+def find_listed(hashes: NDArray[np.uint64], table: NDArray[np.uint64], values: NDArray[np.uint32], out: Ints) -> None:
     """Look up slots; −1 for a hash that is not in the table."""
     mask = np.uint64(table.size - 1)
     for t in range(hashes.size):
@@ -276,7 +285,7 @@ def sampled(ids: Ints, universe: int, sample: int, bits: int, keys: NDArray[np.u
 
 @njit(cache=True, nogil=True)
 def views_to_spans(views: NDArray[np.uint32], here: int, buffers: Ints, starts: Ints, lengths: Ints) -> None:
-    """Turn Arrow string views into spans: short strings lie in the view itself (at offset ``here``), long ones elsewhere."""
+    """Turn Arrow string views into spans: short strings lie in the view itself (views start at ``here``)."""
     for t in range(starts.size):
         length = np.int64(views[4 * t])
         lengths[t] = length
