@@ -63,6 +63,23 @@ def _too_large(design: Design, density: float) -> bool:
     return _length(design, density) * rows > _MAX_WORK or design.sample > 1 << 24
 
 
+def _power(base: NDArray[np.complex128], exponent: float) -> NDArray[np.complex128]:
+    """Raise to a whole power; the tiny number keeps the logarithm finite."""
+    return np.asarray(np.exp(exponent * np.log(base + 1e-300)))
+
+
+def _mixture(
+    init: NDArray[np.complex128], update: NDArray[np.complex128], chances: NDArray[np.float64]
+) -> NDArray[np.complex128]:
+    """Return Σⱼ chances[j]·updateʲ·init^(n−j) for j = 0 … n by Horner's rule, dividing by the larger of the two."""
+    swap = np.abs(update) > np.abs(init)
+    larger, smaller = np.where(swap, update, init), np.where(swap, init, update)
+    ratio, total = smaller / larger, np.zeros_like(init)
+    for down, up in zip(chances[::-1], chances, strict=True):
+        total = total * ratio + np.where(swap, up, down)
+    return _power(larger, chances.size - 1) * total
+
+
 @lru_cache(maxsize=64)
 def statistic_law(design: Design, density: float) -> tuple[int, NDArray[np.float64]]:
     """Return (first, p) with p[i] the probability that the statistic is first + i.
@@ -77,14 +94,10 @@ def statistic_law(design: Design, density: float) -> tuple[int, NDArray[np.float
     turns = np.exp(1j * np.outer(angle, np.array(design.scores, dtype=np.float64)))
     init, update = turns @ np.array(design.init), turns @ np.array(design.update)
     if design.universe is None:
-        entries = np.exp(sample * np.log((1 - density) * init + density * update))
+        entries = _power((1 - density) * init + density * update, sample)
     else:
         k, chances = _present(design, density)
-        base = np.exp((sample - k[0]) * np.log(init) + k[0] * np.log(update))
-        ratio, mixture = update / init, np.zeros_like(base)
-        for chance in chances[::-1]:
-            mixture = mixture * ratio + chance
-        entries = base * mixture
+        entries = _power(init, sample - k[-1]) * _power(update, k[0]) * _mixture(init, update, chances)
     decay = math.exp(-1 / design.noise_scale)
     noise = (1 - decay) ** 2 / (1 - 2 * decay * np.cos(angle) + decay**2)
     mean = sample * (design.mean_init + density * design.signal)

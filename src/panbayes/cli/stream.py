@@ -37,7 +37,7 @@ def open_(
     universe: Annotated[
         str,
         typer.Option(
-            help="Who could appear: a number U (the ids are 0 to U-1), ipv4, ipv4:NETWORK, or a file with one id a line."
+            help="Who could appear: a number U (ids 0 to U-1), ipv4, ipv4:NETWORK, or a file with one id a line."
         ),
     ],
     epsilon: Annotated[str, typer.Option(help="The total E for one look at the state and all releases, such as 1.0.")],

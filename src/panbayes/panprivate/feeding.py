@@ -1,9 +1,10 @@
 """Reading a stream of ids from a file or a pipe, in batches bounded in size and time.
 
-A batch is at most :data:`BATCH` bytes of input and is handed over at the latest :data:`PATIENCE` seconds after its first
-byte. The buffer it was read into is overwritten when the batch has been applied. What cannot be read is skipped, and
-nothing says which or how much: both would be facts about the stream. (Rows of CSV and NDJSON pass through Python objects
-and Parquet through polars, whose memory cannot be overwritten by us; plain text lines pass through the buffer alone.)
+A batch is at most :data:`BATCH` bytes of input and is handed over at the latest :data:`PATIENCE` seconds after its
+first byte. The buffer it was read into is overwritten when the batch has been applied. What cannot be read is skipped,
+and nothing says which or how much: both would be facts about the stream. (Rows of CSV and NDJSON pass through Python
+objects and Parquet through polars, whose memory cannot be overwritten by us; plain text lines pass through the buffer
+alone.)
 """
 
 from __future__ import annotations
