@@ -48,7 +48,7 @@ def test_the_default_calibration_keeps_its_budget(family: Family, levels: int, b
     assert loss >= float(total) * (0.99999 if levels == 2 else 0.9)
 
 
-@pytest.mark.parametrize(("family", "levels"), FAMILIES)
+@pytest.mark.parametrize(("family", "levels"), [pair for pair in FAMILIES if pair[1] < 16])
 @pytest.mark.parametrize("releases", [2, 3])
 def test_several_releases_share_one_budget(family: Family, levels: int, releases: int) -> None:
     calibration = sound(

@@ -174,7 +174,7 @@ def confidence_interval(design: Design, *, statistic: int, confidence: float) ->
     beyond what any density explains) the interval shrinks to the nearest end.
     """
     level = (1 - confidence) / 2
-    steps = design.universe if design.universe is not None else 1 << 40
+    steps = design.universe if design.universe is not None else 1 << 26
 
     def kept_low(step: int) -> bool:
         return _at_least(design, step / steps, statistic) > level

@@ -100,7 +100,12 @@ def binary_rate(*, p_init: float, p_update: float, budget: float) -> float:
     """
     ones = math.log(p_update / p_init)
     zeros = math.log((1 - p_init) / (1 - p_update))
-    return min(math.log1p(math.expm1(budget - zeros) / p_update), math.log1p(math.expm1(budget - ones) / (1 - p_init)))
+    return min(_solve(budget - zeros, p_update), _solve(budget - ones, 1 - p_init))
+
+
+def _solve(rest: float, chance: float) -> float:
+    """Return ln(1 + (e^rest − 1)/chance) without overflow."""
+    return rest + math.log1p((1 / chance - 1) * -math.expm1(-rest))
 
 
 def published_rate(law: StateLaw, epsilon: float) -> float:
