@@ -39,6 +39,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,7 +81,7 @@ class StateFile:
             self._memory = mmap.mmap(self._descriptor, size)
             self._load(header)
         except BaseException:
-            os.close(self._descriptor)
+            self.close()
             raise
         self.writing = writing
         if writing:
@@ -146,6 +147,8 @@ class StateFile:
         """Let the file go; the locks with it."""
         if self._descriptor >= 0:
             with _RELEASING:
+                # The mapping holds a copy of the descriptor, so closing alone would keep the lock.
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
                 os.close(self._descriptor)
             self._descriptor = -1
 
@@ -188,10 +191,12 @@ class StateFile:
         return header, os.fstat(self._descriptor).st_size
 
     def _load(self, header: bytes) -> None:
-        table = table_bytes(header)
-        self.configuration = configuration_from_json(
-            header, self._memory[len(self._memory) - table :] if table else b""
-        )
+        try:
+            table = table_bytes(header)
+            rest = self._memory[len(self._memory) - table :] if table else b""
+            self.configuration = configuration_from_json(header, rest)
+        except (ValueError, msgspec.MsgspecError, InputError):
+            raise self._damaged("its header promises what does not hold") from None
         wanted = _ENTRIES + _pages(self.configuration.state_bytes) + table
         if len(self._memory) != wanted:
             raise self._damaged(f"it has {len(self._memory)} bytes instead of {wanted}")
