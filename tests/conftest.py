@@ -9,6 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Machines are shared and noisy: how long an example takes says nothing about the code.
+settings.register_profile("panbayes", deadline=None, derandomize=True)
+settings.load_profile("panbayes")
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -21,10 +21,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from panbayes.bayesnet.network import Network as Network
+    from panbayes.embedded.learn import learn as learn
+    from panbayes.panprivate.estimator import DensityEstimator as DensityEstimator
     from panbayes.public.attribute import Attribute as Attribute
     from panbayes.public.errors import InputError as InputError
     from panbayes.public.errors import PanbayesError as PanbayesError
     from panbayes.public.schema import Schema as Schema
+    from panbayes.public.schema import Unit as Unit
     from panbayes.public.statement import PrivacyStatement as PrivacyStatement
     from panbayes.public.study import Study as Study
     from panbayes.tables.table import Table as Table
@@ -33,15 +37,32 @@ __version__ = "0.1.0"
 
 _PLACES: Final = {
     "Attribute": "panbayes.public.attribute",
+    "DensityEstimator": "panbayes.panprivate.estimator",
     "InputError": "panbayes.public.errors",
+    "Network": "panbayes.bayesnet.network",
     "PanbayesError": "panbayes.public.errors",
     "PrivacyStatement": "panbayes.public.statement",
     "Schema": "panbayes.public.schema",
     "Study": "panbayes.public.study",
     "Table": "panbayes.tables.table",
+    "Unit": "panbayes.public.schema",
+    "learn": "panbayes.embedded.learn",
 }
 
-__all__ = ["Attribute", "InputError", "PanbayesError", "PrivacyStatement", "Schema", "Study", "Table", "__version__"]
+__all__ = [
+    "Attribute",
+    "DensityEstimator",
+    "InputError",
+    "Network",
+    "PanbayesError",
+    "PrivacyStatement",
+    "Schema",
+    "Study",
+    "Table",
+    "Unit",
+    "__version__",
+    "learn",
+]
 
 
 def __getattr__(name: str) -> object:

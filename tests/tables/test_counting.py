@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 import tracemalloc
 from collections import Counter
@@ -27,6 +26,7 @@ from panbayes.tables.counting import (
     contingencies,
     contingency,
 )
+from panbayes.tables.diabetes import load_diabetes
 from panbayes.tables.table import Codes
 
 BOTH: tuple[Kernels, ...] = ("numba", "numpy")
@@ -237,14 +237,8 @@ def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     assert contingency(codes, (2,), (0,)).tolist() == [1, 2]
 
 
-def test_on_diabetes() -> None:
-    here = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "dataset_diabetes.zip"
-    path = os.environ.get("PANBAYES_DIABETES", str(here))
-    if not Path(path).exists():
-        pytest.skip("the Diabetes archive is not here: set PANBAYES_DIABETES to it")
-    from panbayes.tables.diabetes import load_diabetes
-
-    table = load_diabetes(path)
+def test_on_diabetes(diabetes_path: Path) -> None:
+    table = load_diabetes(diabetes_path)
     sizes = table.schema.sizes
     pairs = all_pairs(table.codes, sizes)
     np.testing.assert_array_equal(pairs.flat, all_pairs(table.codes, sizes, kernels="numpy").flat)

@@ -82,7 +82,7 @@ def export_bif(network: Network) -> str:
     for child, parents in network.structure.pairs:
         given = f" | {', '.join(names[p] for p in parents)}" if parents else ""
         lines.append(f"probability ( {names[child]}{given} ) {{")
-        rows = network.tables[child].reshape(-1, schema.sizes[child]).tolist()
+        rows = network.tables[child].reshape(-1, network.tables[child].shape[-1]).tolist()
         if parents:
             combinations = itertools.product(*(states[p] for p in parents))
             lines += [f"  ({', '.join(at)}) {_row(row)};" for at, row in zip(combinations, rows, strict=True)]

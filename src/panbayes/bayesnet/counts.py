@@ -13,7 +13,9 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CountArray", "Counts", "WeighedCounts"]
+from panbayes.tables.counting import CountTables
+
+__all__ = ["CountArray", "Counts", "TableCounts"]
 
 CountArray: TypeAlias = NDArray[np.int32] | NDArray[np.int64] | NDArray[np.float64]
 
@@ -37,8 +39,14 @@ class Counts(Protocol):
 
 
 @runtime_checkable
-class WeighedCounts(Counts, Protocol):
-    """Counts that can also give Σ c·ln c over the cells c of many tables without handing the tables out."""
+class TableCounts(Counts, Protocol):
+    """Counts of records at hand, which can also be had in bulk: what the fast ways to the scores need."""
 
-    def weights(self, sets: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return Σ c·ln c for every row of ``sets`` (attribute sets of one length, each ascending)."""
+    def count(self, sets: Sequence[tuple[int, ...]]) -> CountTables:
+        """Return the tables of many sets, end to end."""
+
+    def weights(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return Σ c·ln c over the cells c of the table of every row of ``sets`` (of one length, each ascending).
+
+        In whole units of 2⁻ˢ, s = ``information_bits(total)``, as in :mod:`panbayes.bayesnet.scores`.
+        """

@@ -10,7 +10,9 @@ which thereby turns into the slice of S at the mode. With ``d(c) = (c+1)·ln(c+1
 
     G(S) = G(R) + Σ over visited records [ d(cell of S before) − d(cell of R after) ].
 
-Afterwards the same records undo their steps. This is exact integer bookkeeping; only the sum of the d's is rounded.
+Afterwards the same records undo their steps. Each c·ln c is first rounded to a whole number of units, as
+:mod:`panbayes.bayesnet.scores` does, so all sums are sums of integers and the result is the same to the bit as from the
+tables, with the same proven error.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from numpy.typing import NDArray
 
 from panbayes.bayesnet.counts import CountArray
 from panbayes.public.errors import InputError
-from panbayes.tables.counting import contingencies
+from panbayes.public.rounding import information_bits
+from panbayes.tables.counting import CountTables, contingencies
 from panbayes.tables.table import Codes, Table
 
 __all__ = ["MAX_TABLE_CELLS", "ExactCounts"]
@@ -36,17 +39,21 @@ MAX_TABLE_CELLS: Final = 1 << 27
 _BATCH_CELLS: Final = 1 << 24
 
 
+def _information_units(records: int) -> NDArray[np.int64]:
+    """Return c·ln c for c = 0, 1, …, records + 1, in whole units of 2⁻ˢ, s = ``information_bits(records)``."""
+    c = np.arange(records + 2).astype(np.float64)
+    return np.rint(np.ldexp(c * np.log(np.maximum(c, 1)), information_bits(records))).astype(np.int64)
+
+
 @njit(cache=True)
-def _table_weights(
-    flat: NDArray[np.int32], starts: NDArray[np.int64], logs: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return Σ c·ln c of every table in ``flat``; ``logs[c]`` is c·ln c."""
-    result = np.zeros(starts.size - 1)
+def _table_weights(flat: NDArray[np.int32], starts: NDArray[np.int64], units: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return Σ c·ln c of every table in ``flat``; ``units[c]`` is c·ln c."""
+    result = np.zeros(starts.size - 1, dtype=np.int64)
     for table in range(result.size):
-        total = 0.0
+        total = np.int64(0)
         for cell in range(starts[table], starts[table + 1]):
             if flat[cell] > 0:
-                total += logs[flat[cell]]
+                total += units[flat[cell]]
         result[table] = total
     return result
 
@@ -60,10 +67,10 @@ def _set_weights(
     others: NDArray[np.int64],
     rest: NDArray[np.int32],
     rest_starts: NDArray[np.int64],
-    rest_weights: NDArray[np.float64],
-    steps: NDArray[np.float64],
+    rest_weights: NDArray[np.int64],
+    steps: NDArray[np.int64],
     scratch: NDArray[np.int32],
-    result: NDArray[np.float64],
+    result: NDArray[np.int64],
 ) -> None:
     """Set ``result[e]`` to G of the set of ``pivots[e]`` and ``others[e]``; the sets are sorted by pivot.
 
@@ -101,7 +108,7 @@ def _set_weights(
                 inner[t] = inner[t] * size + column[t]
         column = codes[pivot] if mode < 0 else unusual[pivot]
         stride = np.uint64(width)
-        total = 0.0
+        total = np.int64(0)
         if mode < 0:
             for t in range(count):
                 cell = np.uint64(column[t]) * stride + inner[t]
@@ -130,18 +137,15 @@ class ExactCounts:
 
     table: Table
     _single: NDArray[np.int64] = field(init=False)
-    _logs: NDArray[np.float64] = field(init=False)
+    _units: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Count every attribute alone, and tabulate c·ln c."""
+        """Count every attribute alone, and tabulate c·ln c in units."""
         single = np.zeros((len(self.sizes), max(self.sizes)), dtype=np.int64)
         for row, codes in zip(single, self.table.codes, strict=True):
             row[:] = np.bincount(codes, minlength=row.size)
-        c = np.arange(self.table.records + 2, dtype=np.float64)
-        logs = np.zeros_like(c)
-        logs[1:] = c[1:] * np.log(c[1:])
         object.__setattr__(self, "_single", single)
-        object.__setattr__(self, "_logs", logs)
+        object.__setattr__(self, "_units", _information_units(self.table.records))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -155,12 +159,16 @@ class ExactCounts:
 
     def tables(self, sets: Sequence[tuple[int, ...]]) -> list[CountArray]:
         """Return the table of every set, axes in the order of the set."""
-        counted = contingencies(self.table.codes, self.sizes, sets, cell_limit=MAX_TABLE_CELLS)
+        counted = self.count(sets)
         return [counted[attributes] for attributes in sets]
+
+    def count(self, sets: Sequence[tuple[int, ...]]) -> CountTables:
+        """Return the tables of many sets, end to end; a set that comes twice is counted once."""
+        return contingencies(self.table.codes, self.sizes, sets, cell_limit=MAX_TABLE_CELLS)
 
     def _flat(self, sets: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the tables of distinct sets end to end, in a copy that may be written to, and where each starts."""
-        counted = contingencies(self.table.codes, self.sizes, sets.tolist(), cell_limit=MAX_TABLE_CELLS)
+        counted = self.count([tuple(row) for row in sets.tolist()])
         return counted.flat.copy(), counted.offsets
 
     def _cells(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -173,12 +181,12 @@ class ExactCounts:
             )
         return cells.astype(np.int64)
 
-    def weights(self, sets: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return Σ c·ln c over the cells of the table of every row of ``sets`` (each ascending)."""
+    def weights(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return Σ c·ln c over the cells of the table of every row of ``sets`` (each ascending), in units."""
         many, length = sets.shape
         if length <= 1 or not many:
             flat, starts = self._flat(sets)
-            return _table_weights(flat, starts, self._logs)
+            return _table_weights(flat, starts, self._units)
         off_mode = self.table.records - self._single.max(axis=1)
         modes = np.where(3 * off_mode > 2 * self.table.records, -1, self._single.argmax(axis=1)).astype(np.int64)
         position = off_mode[sets].argmin(axis=1)
@@ -186,11 +194,11 @@ class ExactCounts:
         others = sets[np.arange(length) != position[:, None]].reshape(many, length - 1)
         order = np.lexsort((*others.T[::-1], pivots))
         scratch = np.zeros(int(self._cells(sets).max()), dtype=np.int32)
-        result = np.empty(many)
+        result = np.empty(many, dtype=np.int64)
         for batch in self._batches(others, order):
             distinct, which = np.unique(others[batch], axis=0, return_inverse=True)
             flat, starts = self._flat(distinct)
-            part = np.empty(batch.size)
+            part = np.empty(batch.size, dtype=np.int64)
             _set_weights(
                 self.table.codes,
                 np.array(self.sizes, dtype=np.int64),
@@ -199,8 +207,8 @@ class ExactCounts:
                 others[batch],
                 flat,
                 starts[which.ravel()],
-                _table_weights(flat, starts, self._logs)[which.ravel()],
-                np.diff(self._logs),
+                _table_weights(flat, starts, self._units)[which.ravel()],
+                np.diff(self._units),
                 scratch,
                 part,
             )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.answers import FloatArray
-from panbayes.bayesnet.junction import JunctionTree, Scope, compile_tree, load_factors
+from panbayes.bayesnet.junction import MAX_CELLS, JunctionTree, Scope, compile_tree, load_factors
 from panbayes.bayesnet.propagation import collect, distribute, enter_evidence, marginals, trace_best
 from panbayes.bayesnet.sampling import CodeType, cumulative_rows, draw_rows
 from panbayes.public.errors import InputError
@@ -35,13 +35,16 @@ class ZeroProbabilityError(Exception):
 class Engine:
     """Exact inference for one network. ``evidence`` is always a mapping from position to code.
 
-    The only state is a cache: the compiled tree of the whole network, or the reason why there is none.
+    ``max_cells`` bounds the memory of a tree; with ``reuse`` false, every question gets a tree of its own. The only
+    state is a cache: the compiled tree of the whole network, or None if it would be too large.
     """
 
     structure: Structure
     sizes: tuple[int, ...]
     tables: tuple[FloatArray, ...]
-    _whole: tuple[JunctionTree, FloatArray] | InputError | None = field(default=None, init=False)
+    max_cells: int = MAX_CELLS
+    reuse: bool = True
+    _whole: tuple[JunctionTree, FloatArray] | None = field(default=None, init=False)
     _offsets: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -51,14 +54,14 @@ class Engine:
     def _scope(self, child: int) -> Scope:
         return (*self.structure.parents(child), child)
 
-    def _whole_tree(self) -> tuple[JunctionTree, FloatArray] | InputError:
-        if self._whole is None:
+    def _whole_tree(self) -> tuple[JunctionTree, FloatArray] | None:
+        if self._whole is None and self.reuse:
             scopes = [self._scope(child) for child in range(len(self.sizes))]
             try:
-                tree = compile_tree(scopes, self.sizes)
+                tree = compile_tree(scopes, self.sizes, max_cells=self.max_cells)
                 self._whole = (tree, load_factors(tree, scopes, self.tables))
-            except InputError as error:
-                self._whole = error
+            except InputError:
+                self.reuse = False
         return self._whole
 
     def _ready(
@@ -69,7 +72,7 @@ class Engine:
         ``together`` must share a clique; ``only`` says that nothing else will be asked for (None: everything).
         """
         whole = self._whole_tree()
-        if not isinstance(whole, InputError) and (not together or whole[0].containing(together) is not None):
+        if whole is not None and (not together or whole[0].containing(together) is not None):
             tree, base = whole
             potentials = base.copy()
             enter_evidence(
@@ -96,8 +99,7 @@ class Engine:
             scope = self._scope(child)
             scopes.append(tuple(v for v in scope if v not in evidence))
             factors.append(self.tables[child][tuple(evidence.get(v, slice(None)) for v in scope)])
-        # A constant scope keeps the tree non-empty when everything is observed.
-        tree = compile_tree([*scopes, together], self.sizes)
+        tree = compile_tree([*scopes, together], self.sizes, max_cells=self.max_cells)
         return tree, load_factors(tree, scopes, factors)
 
     def _collect(self, tree: JunctionTree, potentials: FloatArray, *, by_maximum: bool = False) -> float:
@@ -210,6 +212,7 @@ class Engine:
             drawn = np.empty(n, dtype=np.int64)
             draw_rows(cumulative_rows(weights), rows, rng.random(n), drawn)
             cells.append(rows * weights.shape[1] + drawn)
-            for v, values in zip(scope, np.unravel_index(cells[-1], tree.shape(clique)), strict=True):
-                codes[v] = values
+            if scope:
+                for v, values in zip(scope, np.unravel_index(cells[-1], tree.shape(clique)), strict=True):
+                    codes[v] = values
         return codes

@@ -154,23 +154,23 @@ def _cells(scope: Iterable[int], sizes: Sequence[int]) -> int:
     return math.prod(sizes[v] for v in scope)
 
 
-def compile_tree(scopes: Sequence[Scope], sizes: Sequence[int]) -> JunctionTree:
+def compile_tree(scopes: Sequence[Scope], sizes: Sequence[int], *, max_cells: int = MAX_CELLS) -> JunctionTree:
     """Compile a tree in which every scope lies inside some clique.
 
     ``sizes`` holds the domain size of every attribute that may occur. Refuses, before any table is allocated, when
-    the cliques would exceed :data:`MAX_CELLS`.
+    the cliques would exceed ``max_cells``.
     """
     heuristics: tuple[Heuristic, ...] = ("fill", "weight")
     trees = [_clique_tree(_eliminate(scopes, sizes, heuristic)) for heuristic in heuristics]
     nodes = min(trees, key=lambda tree: sum(_cells(clique, sizes) for clique, _, _ in tree))
     cells = [_cells(clique, sizes) for clique, _, _ in nodes]
     map_cells = sum(cells[parent] for _, _, parent in nodes if parent >= 0)
-    if sum(cells) > MAX_CELLS or map_cells > 4 * MAX_CELLS:
+    if sum(cells) > max_cells or map_cells > 4 * max_cells:
         worst = max(range(len(nodes)), key=cells.__getitem__)
         raise InputError(
             "network",
             found=f"exact inference needs a clique of {len(nodes[worst][0])} attributes with {cells[worst]:.3g} cells "
-            f"({sum(cells):.3g} cells in all, at most {MAX_CELLS} are allowed)",
+            f"({sum(cells):.3g} cells in all, at most {max_cells} are allowed)",
             remedy="give more evidence, ask for fewer attributes together, or learn a network of lower degree",
         )
     return _laid_out(nodes, cells, sizes)

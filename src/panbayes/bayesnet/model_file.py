@@ -3,7 +3,8 @@
 One object: ``format`` and ``version``; ``schema`` (the TOML text that a schema file would hold, and its hash);
 ``structure`` (child and parents by name, in order); ``tables`` (one flat list per attribute in schema order, parents
 first and the child running fastest); ``privacy`` (the statement, or null where none is made); ``about`` (a few words);
-``checksum``, the sha256 of the canonical encoding of all the others. White space does not matter, every value does.
+``checksum``, the sha256 of the canonical encoding of all the others. White space does not matter, every value does. The
+checksum finds accidents, not forgeries: whoever edits a file on purpose can compute a new one.
 
 Numbers are written in the shortest form that reads back to the same double, so saving and loading is exact. A file
 of a newer version is refused; readers for every older version stay here.
@@ -143,10 +144,11 @@ def _network(file: _File, source: str) -> Network:
         if len(structure) != len(schema):
             raise _damaged(source, "holds a structure that does not fit its schema")
         tables = []
+        sizes = schema.sizes
         for child, values in enumerate(file.tables):
-            shape = [schema.sizes[i] for i in (*structure.parents(child), child)]
+            shape = [sizes[i] for i in (*structure.parents(child), child)]
             if len(values) != np.prod(shape, dtype=float):
-                raise _damaged(source, f'holds a table of "{schema.names[child]}" of the wrong size')
+                raise _damaged(source, f'holds a table of "{schema.attributes[child].name}" of the wrong size')
             tables.append(np.array(values, dtype=np.float64).reshape(shape))
         privacy = None if file.privacy is None else PrivacyStatement.from_json(file.privacy, argument=source)
         return Network(schema, structure, tuple(tables), privacy, file.about)

@@ -33,7 +33,7 @@ from panbayes.public.statement import PrivacyStatement
 from panbayes.public.structure import Structure
 from panbayes.tables.table import Codes, Table, code_type
 
-__all__ = ["Evidence", "Network", "Seed", "Structure"]
+__all__ = ["Evidence", "Network", "Seed"]
 
 Evidence: TypeAlias = Mapping[str, Scalar]
 """Observed values by attribute name: a label, or a value inside the attribute's domain."""
@@ -68,14 +68,15 @@ class Network:
                 found=f"found {len(self.tables)}",
                 remedy=f"give one for each of {len(self.schema)} attributes",
             )
-        tables = tuple(self._checked(child, table) for child, table in enumerate(self.tables))
+        sizes = self.schema.sizes
+        tables = tuple(self._checked(child, table, sizes) for child, table in enumerate(self.tables))
         object.__setattr__(self, "tables", tables)
         object.__setattr__(self, "about", dict(self.about))
 
-    def _checked(self, child: int, table: FloatArray) -> FloatArray:
-        name = f'table of "{self.schema.names[child]}"'
+    def _checked(self, child: int, table: FloatArray, sizes: Sequence[int]) -> FloatArray:
+        name = f'table of "{self.schema.attributes[child].name}"'
         kept: FloatArray = np.array(table, dtype=np.float64, order="C")
-        shape = tuple(self.schema.sizes[i] for i in (*self.structure.parents(child), child))
+        shape = tuple(sizes[i] for i in (*self.structure.parents(child), child))
         if kept.shape != shape:
             raise InputError(name, found=f"found shape {kept.shape}", remedy=f"its parents and domain ask for {shape}")
         if not np.all(np.isfinite(kept)) or np.any(kept < 0):
@@ -115,9 +116,12 @@ class Network:
         """Exact inference by position and code; its junction tree is compiled once and kept."""
         return Engine(self.structure, self.schema.sizes, self.tables)
 
-    def log_prob(self, table: Table) -> FloatArray:
-        """Return the natural log-probability of every record (−∞ where the network gives probability zero)."""
-        return log_probabilities(self.structure, self.tables, self._codes(table))
+    def log_prob(self, data: object) -> FloatArray:
+        """Return the natural log-probability of every record (−∞ where the network gives probability zero).
+
+        ``data`` is a table, or a file or data frame, which is encoded by the network's schema.
+        """
+        return log_probabilities(self.structure, self.tables, self._table(data).codes)
 
     def sample(self, n: int, seed: Seed = None, *, given: Evidence | None = None) -> Table:
         """Draw ``n`` records, exactly from the joint distribution, or exactly from it given evidence."""
@@ -170,13 +174,13 @@ class Network:
             log_prob=float(log_probabilities(self.structure, self.tables, column)[0]),
         )
 
-    def classify(self, table: Table, target: str) -> Classification:
+    def classify(self, data: object, target: str) -> Classification:
         """Return the distribution and best value of ``target`` for every record, given all its other attributes.
 
-        The record's own value of the target is not looked at.
+        ``data`` is a table, or a file or data frame. The record's own value of the target is not looked at.
         """
         place = self.schema.index(target, argument="target")
-        probabilities = classify_codes(self.structure, self.tables, self._codes(table), place)
+        probabilities = classify_codes(self.structure, self.tables, self._table(data).codes, place)
         codes = probabilities.argmax(axis=1).astype(code_type(self.schema))
         return Classification(self.schema.attributes[place], codes, probabilities)
 
@@ -218,11 +222,15 @@ class Network:
             remedy="give less evidence, or other values",
         )
 
-    def _codes(self, table: Table) -> Codes:
+    def _table(self, data: object) -> Table:
+        """Take a table, or encode a file or data frame by the network's schema."""
+        if not isinstance(data, Table):
+            return Table.read(data, self.schema, every_record=True)
+        table = data
         if table.schema is not self.schema and table.schema.hash != self.schema.hash:
             raise InputError(
                 "table",
                 found=f'is encoded by another schema ("{table.schema.name}", {table.schema.hash[:12]})',
                 remedy=f'encode it by the network\'s, "{self.schema.name}", {self.schema.hash[:12]}',
             )
-        return table.codes
+        return table

@@ -126,7 +126,7 @@ def distribute(
 def marginals(
     potentials: Floats, start: Ints, home: Ints, outer: Ints, inner: Ints, sizes: Ints, offsets: Ints, out: Floats
 ) -> None:
-    """Sum the calibrated home clique of every attribute into ``out[offsets[v]:]``; absent attributes are left."""
+    """Sum the calibrated home clique of every attribute into ``out[offsets[v]:]``; absent attributes are left out."""
     for v in range(home.size):
         if home[v] < 0:
             continue
@@ -138,6 +138,9 @@ def marginals(
                     total += potentials[place]
                     place += 1
                 out[offsets[v] + code] += total
+        # Normalised once more, so that rounding never makes a certain value more than certain.
+        found = out[offsets[v] : offsets[v] + sizes[v]]
+        found /= found.sum()
 
 
 @njit(cache=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from panbayes.cli.show import AsJson, emit
+from panbayes.cli.output import AsJson, emit
 from panbayes.public.errors import InputError
 from panbayes.public.files import output_file, write_text
 from panbayes.public.schema import dump_schema

@@ -6,6 +6,9 @@ exit code meaning
 0         done
 1         a bug in panbayes, or interrupted
 2         something the user gave is wrong: an argument, a file, a combination
+3         a holder refused; the message has its name, a code and its reason
+4         a holder failed, answered garbage or simulated its noise
+5         a ledger cannot be used: damaged, edited, of other records, or in use
 ========= =====================================================================
 
 A verb's module is imported when the verb is called and not before, so that ``panbayes --help`` starts at once: the
@@ -24,6 +27,7 @@ from types import TracebackType
 from typing import Annotated, Final
 
 import typer
+from typer.main import get_command
 
 from panbayes import __version__
 from panbayes.public.errors import PanbayesError
@@ -31,9 +35,17 @@ from panbayes.public.errors import PanbayesError
 __all__ = ["VERBS", "build", "run"]
 
 VERBS: Final = {
+    "learn": "Learn a private network from the tables of one or more holders.",
+    "sample": "Draw synthetic records from a model, exactly from its distribution, also given evidence.",
+    "query": "Ask a model for the exact probability of attributes, given others.",
+    "classify": "Predict an attribute from all the others, for every record of a file.",
+    "score": "Score a model on test records: cross entropy in bits per record, lower is better.",
+    "show": "Show a model: its structure and its privacy statement.",
+    "export": "Write a model in the Bayesian interchange format (BIF), which pgmpy, pyAgrum and others read.",
     "schema": "Draft a public schema from a table, or check a table against one.",
     "dataset": "Write a public dataset and its schema, ready to use.",
     "stream": "Count distinct users of a stream; the state itself is private.",
+    "holder": "Look after what a holder keeps: its ledger of privacy spent.",
     "demo": "Run the main job on generated data and show what it did.",
 }
 
@@ -93,7 +105,8 @@ def run() -> None:
     """Run the command line and exit."""
     sys.excepthook = _report_bug
     try:
-        build(next((word for word in sys.argv[1:] if not word.startswith("-")), None))()
+        # Not app(): Typer would put its own hook in place of ours, and show tracebacks.
+        get_command(build(next((word for word in sys.argv[1:] if not word.startswith("-")), None)))()
     except PanbayesError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from panbayes.cli.show import AsJson, aligned, emit
+from panbayes.cli.output import AsJson, aligned, emit
 from panbayes.public.files import write_text
 from panbayes.public.schema import DEFAULT_MISSING_VALUES, Schema, Unit
 from panbayes.tables.check import Fit, check_table

@@ -1,36 +1,28 @@
-"""What every verb prints: JSON for programs, plain aligned lines for people."""
+"""``panbayes show``: what a model is, what it depends on, what it promises."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import Annotated, TypeAlias
-
 import typer
 
-__all__ = ["AsJson", "aligned", "emit"]
+from panbayes.cli.models import ModelFile, about, load, to_json
+from panbayes.cli.output import AsJson, aligned, emit
 
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-
-
-def emit(data: object, lines: Iterable[str], *, as_json: bool) -> None:
-    """Print ``data`` as JSON or ``lines`` as they are."""
-    typer.echo(json.dumps(data, ensure_ascii=False, indent=2) if as_json else "\n".join(lines))
+__all__ = ["register"]
 
 
-def aligned(rows: Sequence[Sequence[str]], *, indent: int = 2) -> list[str]:
-    """Align columns: the first to the left, columns of numbers to the right.
+def register(app: typer.Typer) -> None:
+    """Add the command ``show``."""
+    app.command("show")(show)
 
-    >>> aligned([("name", "n"), ("a", "10")])
-    ['  name   n', '  a     10']
-    """
-    columns = list(zip(*rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    numeric = [all(cell.replace(",", "").replace(".", "").lstrip("-").isdigit() for cell in c[1:]) for c in columns]
-    return [
-        " " * indent
-        + "  ".join(
-            cell.rjust(w) if right else cell.ljust(w) for cell, w, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
+
+def show(model: ModelFile, as_json: AsJson = False) -> None:
+    """Show a model: its structure and its privacy statement."""
+    network = load(model)
+    names = network.schema.names
+    rows = [("attribute", "values", "depends on")]
+    for child, parents in network.structure.pairs:
+        depends = ", ".join(names[parent] for parent in parents) or "-"
+        rows.append((names[child], str(network.schema.sizes[child]), depends))
+    described = ", ".join(f"{key}: {value}" for key, value in network.about.items() if key != "warning")
+    lines = [f"{model} ({described})" if described else str(model), *about(network), *aligned(rows)]
+    emit({"model": str(model), **to_json(network)}, lines, as_json=as_json)

@@ -96,7 +96,11 @@ class SecureNoise:
         return sampler.bernoulli(size, probability)
 
     def select(self, scores: NDArray[np.float64], *, scale: Fraction, mechanism: Selection) -> int:
-        """Let OpenDP choose, which takes the scores for the exact rationals they are."""
+        """Let OpenDP choose, which takes the scores for the exact rationals they are.
+
+        How long that takes depends on the scores as well as on the noise: where whoever asks can measure time, let
+        the reply wait for a moment that does not depend on it.
+        """
         _check_scores(scores, scale)
         served = opendp_bridge.padded_scale(scale)
         return opendp_bridge.noisy_max(scores, scale=served, gumbel=_is_exponential(mechanism))

@@ -1,7 +1,8 @@
 """The few things panbayes asks of OpenDP, behind small typed functions.
 
 OpenDP is imported inside the functions, because its library takes a quarter of a second to load, and module
-by module, because ``opendp.prelude`` loads much more. Of its opt-in features only ``contrib`` is enabled.
+by module, because ``opendp.prelude`` loads much more. Of its opt-in features only ``contrib`` is enabled. Its
+measurements hold no data and no randomness, so the latest ones are kept for the next call.
 
 OpenDP takes the scale as a float and reports the loss as a float rounded upwards, so that asking for the
 scale 2k and mapping a distance of 2 reports more than 1/k for almost every k. :func:`padded_scale` avoids
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -66,6 +68,7 @@ def padded_scale(scale: Fraction) -> float:
     return float_above(scale * _PADDING)
 
 
+@lru_cache(maxsize=64)
 def _laplace(scale: float) -> _Measurement[list[int]]:
     """Build OpenDP's discrete Laplace measurement on vectors of 64-bit integers."""
     from opendp.domains import atom_domain, vector_domain
@@ -77,6 +80,7 @@ def _laplace(scale: float) -> _Measurement[list[int]]:
     return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale)
 
 
+@lru_cache(maxsize=64)
 def _noisy_max(scale: float, *, gumbel: bool) -> _Measurement[int]:
     """Build OpenDP's selection of a high score: by Gumbel noise, else by permute-and-flip."""
     from opendp.domains import atom_domain, vector_domain

@@ -151,12 +151,12 @@ def uniform_below(size: int, bound: int, *, bits: Bits = SYSTEM_BITS) -> NDArray
 
     With q = ⌊2^w/bound⌋, a word of w bits is rejected unless it is below q·bound; the integer is word // q.
     """
+    if not 1 <= bound <= 1 << bits.widths[-1]:
+        raise ValueError(f"the bound must be positive and at most 2**{bits.widths[-1]}, found {bound}")
     if bound == 1:
         return np.zeros(size, dtype=np.uint64)
     width = next((w for w in bits.widths if bound << 8 <= 1 << w), bits.widths[-1])
     share = (1 << width) // bound
-    if bound < 1 or share < 1:
-        raise ValueError(f"the bound must be positive and at most 2**{width}, found {bound}")
     accepted = np.empty(size, dtype=np.uint64)
     filled = 0
     while filled < size:
@@ -277,7 +277,7 @@ def discrete_laplace(size: int, scale: Fraction, *, bits: Bits = SYSTEM_BITS) ->
     filled = 0
     while filled < size:
         # About 1.6 attempts a cell; a surplus is dropped in the order drawn, which leaves the law as it is.
-        tries = min(_CHUNK, (size - filled) * 17 // 10 + 1)
+        tries = min(_CHUNK, max(1, (size - filled) * 8 // 5))
         accepted = _attempt(tries, served, bits)[: size - filled]
         result[filled : filled + accepted.size] = accepted
         filled += accepted.size

@@ -29,6 +29,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 __all__ = [
+    "Answer",
     "Cells",
     "CountsAnswer",
     "CountsQuery",
@@ -52,10 +53,11 @@ __all__ = [
 Position: TypeAlias = Annotated[int, Meta(ge=0, lt=10_000)]
 """An attribute, by its position in the schema."""
 
-Ratio: TypeAlias = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,29}(/[1-9][0-9]{0,29})?$")]
+# \Z, not $: the latter lets a newline follow.
+Ratio: TypeAlias = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,29}(/[1-9][0-9]{0,29})?\Z")]
 """A positive exact number, such as 1/903."""
 
-Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 AttributeSet: TypeAlias = Annotated[tuple[Position, ...], Meta(min_length=1, max_length=9)]
 Parents: TypeAlias = Annotated[tuple[Position, ...], Meta(max_length=8)]
 Degree: TypeAlias = Annotated[int, Meta(ge=0, le=8)]
@@ -179,7 +181,7 @@ RefusalCode: TypeAlias = Literal[
 class Refusal(_Message, frozen=True, tag="refusal"):
     """Why there is no answer; nothing was spent. ``id`` is empty where the question could not be read."""
 
-    id: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")]
+    id: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?\Z")]
     code: RefusalCode
     text: Annotated[str, Meta(max_length=500)]
 

@@ -3,8 +3,12 @@
 ::
 
     PanbayesError
-    ├── InputError      the user's argument is wrong; exit code 2
-    └── InternalError   panbayes is wrong: a bug; exit code 1
+    ├── InputError               the user's argument is wrong; exit code 2
+    │   └── LedgerError          a ledger cannot be used as it is; exit code 5
+    ├── HolderError              something about one holder, by name
+    │   ├── HolderRefusedError   a holder refused; exit code 3
+    │   └── HolderFailedError    a holder failed or answered garbage; exit code 4
+    └── InternalError            panbayes is wrong: a bug; exit code 1
 
 An :class:`InputError` is one line that names the user's own argument, what was found, and what to do
 about it. On a holder's side such a line may be seen by others, so it never depends on the records: it
@@ -13,7 +17,15 @@ may name a file, a column of the public schema or a limit, never a value or a li
 
 from __future__ import annotations
 
-__all__ = ["InputError", "InternalError", "PanbayesError"]
+__all__ = [
+    "HolderError",
+    "HolderFailedError",
+    "HolderRefusedError",
+    "InputError",
+    "InternalError",
+    "LedgerError",
+    "PanbayesError",
+]
 
 
 class PanbayesError(Exception):
@@ -40,6 +52,43 @@ class InputError(PanbayesError):
         self.found = found
         self.remedy = remedy
         super().__init__(" ".join(f"{argument}: {found}; {remedy}".split()))
+
+
+class LedgerError(InputError):
+    """A holder's ledger is damaged, belongs to other records, or is in use. For the holder's eyes only."""
+
+    exit_code = 5
+
+
+class HolderError(PanbayesError):
+    """What the analyst can say about one ``holder``; the message begins with its name."""
+
+    def __init__(self, holder: str, text: str) -> None:
+        """Remember the holder and put its name first."""
+        self.holder = holder
+        super().__init__(" ".join(f"holder {holder}: {text}".split()))
+
+
+class HolderRefusedError(HolderError):
+    """A holder refused: ``code`` and ``text`` are its own words.
+
+    >>> print(HolderRefusedError("A", code="over-budget", text="the cap leaves no room for this study"))
+    holder A: refused (over-budget): the cap leaves no room for this study
+    """
+
+    exit_code = 3
+
+    def __init__(self, holder: str, *, code: str, text: str) -> None:
+        """Remember the holder's words."""
+        self.code = code
+        self.text = text
+        super().__init__(holder, f"refused ({code}): {text}")
+
+
+class HolderFailedError(HolderError):
+    """A holder did not answer, or answered something that cannot be an answer."""
+
+    exit_code = 4
 
 
 class InternalError(PanbayesError):

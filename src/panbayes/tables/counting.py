@@ -28,12 +28,14 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.public.errors import InputError
+from panbayes.public.rounding import MAX_RECORDS
+from panbayes.tables import bincount
 
 if TYPE_CHECKING:
     from panbayes.tables.table import Codes
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_CELL_LIMIT",
     "ENVIRONMENT",
-    "MAX_RECORDS",
     "CountTables",
     "Kernels",
     "all_pairs",
@@ -54,9 +55,6 @@ __all__ = [
 
 DEFAULT_CELL_LIMIT: Final = 2**26
 """Cells counted in one call unless the caller allows more: 256 MB of counts."""
-
-MAX_RECORDS: Final = 2**31 - 1
-"""Counts are 32-bit integers, and the scores rely on this bound for exact arithmetic."""
 
 MAX_TABLE: Final = 2**31 - 1
 """Cells of one table, whatever the limit: joint codes are 32-bit integers."""
@@ -204,7 +202,7 @@ def _count(
     kernels: Kernels | None,
 ) -> CountTables:
     """Count distinct sets."""
-    counter = cast(_Counter, importlib.import_module(_MODULES[choose_kernels(kernels)]))
+    counter = _counter(choose_kernels(kernels))
     domain = tuple(int(size) for size in sizes)
     shaped = _check_sets(domain, sets)
     lengths = _check_cells(domain, sets, shaped, cell_limit)
@@ -216,10 +214,13 @@ def _count(
     return CountTables(domain, sets, int(codes.shape[1]), out, offsets)
 
 
-_MODULES: Final[dict[Kernels, str]] = {
-    "numba": "panbayes.tables.kernels",
-    "numpy": "panbayes.tables.bincount",
-}
+def _counter(kernels: Kernels) -> _Counter:
+    """Return the module that counts; Numba is imported only where it is used."""
+    if kernels == "numpy":
+        return bincount
+    from panbayes.tables import kernels as compiled
+
+    return compiled
 
 
 def choose_kernels(kernels: Kernels | None = None) -> Kernels:

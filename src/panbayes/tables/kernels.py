@@ -106,6 +106,41 @@ def _subtract(out: NDArray[np.int32], rest: NDArray[np.int32], size: int, inner:
 
 
 @njit(cache=True)
+def _move(
+    out: NDArray[np.int32],
+    rest: NDArray[np.int32],
+    pivot: NDArray[np.unsignedinteger],
+    major: NDArray[np.unsignedinteger],
+    minor: NDArray[np.unsignedinteger],
+    width: int,
+    size: int,
+    inner: int,
+    mode: int,
+    rows: int,
+) -> None:
+    """Fill a table of shape (outer, size, inner) from ``rest`` and a few rows: :func:`_tally` then :func:`_subtract`.
+
+    All records start at the mode; each row moves one to the cell where it belongs.
+    """
+    outer = rest.size // inner
+    out[:] = 0
+    if inner == 1:
+        for i in range(outer):
+            out[np.uint64(i * size + mode)] = rest[i]
+    else:
+        for i in range(outer):
+            start = (i * size + mode) * inner
+            out[start : start + inner] = rest[i * inner : (i + 1) * inner]
+    w = np.uint64(width)
+    step = np.uint64(inner)
+    usual = np.uint64(mode * inner)
+    for t in range(rows):
+        cell = major[t] * w + minor[t]
+        out[cell] += 1
+        out[cell + usual - pivot[t] * step] -= 1
+
+
+@njit(cache=True)
 def _count_single(codes: Codes, sizes: NDArray[np.int64], used: NDArray[np.int64]) -> NDArray[np.int32]:
     """Count each attribute of ``used`` alone; one row per attribute, padded with zeros."""
     records = codes.shape[1]
@@ -179,12 +214,20 @@ def _count_run(
                     joint[t] = joint[t] * size + column[t]
         column = codes[vary[e]] if mode < 0 else unusual[vary[e]]
         table = out[offsets[e] : offsets[e] + cells]
+        width = sizes[vary[e]] if last[e] else cells // sizes[vary[e]]
+        others = rest[rest_offsets[e] : rest_offsets[e] + cells // sizes[pivot]]
+        if mode >= 0 and count < cells:
+            own = unusual[pivot]
+            if last[e]:
+                _move(table, others, own, joint, column, width, sizes[pivot], inner[e], mode, count)
+            else:
+                _move(table, others, own, column, joint, width, sizes[pivot], inner[e], mode, count)
+            continue
         if last[e]:
-            _tally(table, copies, joint, column, sizes[vary[e]], count)
+            _tally(table, copies, joint, column, width, count)
         else:
-            _tally(table, copies, column, joint, cells // sizes[vary[e]], count)
+            _tally(table, copies, column, joint, width, count)
         if mode >= 0:
-            others = rest[rest_offsets[e] : rest_offsets[e] + cells // sizes[pivot]]
             _subtract(table, others, sizes[pivot], inner[e], mode)
 
 

@@ -1,0 +1,81 @@
+"""Whether a release can be an answer to what was asked. A holder is not trusted to answer sensibly.
+
+Everything that learning relies on is checked here, once: the kind of the answer, the number of cells, the attributes
+and parents named, their number and order, and counts small enough to be added up over thousands of holders without
+overflow. A :class:`GarbageError` says what is wrong; whether the counts are *true* nobody can tell from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Final
+
+from panbayes.protocol.messages import (
+    Cells,
+    CountsAnswer,
+    CountsQuery,
+    ModelAnswer,
+    ModelQuery,
+    Pair,
+    Query,
+    Release,
+    VoteAnswer,
+    VoteQuery,
+    unpack_cells,
+)
+
+__all__ = ["MAX_COUNT", "GarbageError", "check_release"]
+
+MAX_COUNT: Final = 2**53
+"""The largest count taken for one: sums over a thousand holders then fit 64 bits."""
+
+
+class GarbageError(Exception):
+    """The release cannot be an answer to the query."""
+
+
+def check_release(release: Release, query: Query, sizes: Sequence[int]) -> None:
+    """Check a release against the query and the domain ``sizes`` of the schema."""
+    match query, release.answer:
+        case CountsQuery(), CountsAnswer():
+            _check_cells(release.answer.cells, query.sets, sizes, clipped=query.clip)
+        case VoteQuery(), VoteAnswer():
+            _check_pair(release.answer.pair, query.placed, query.degree, sizes, fewer=False)
+        case ModelQuery(), ModelAnswer():
+            _check_model(release.answer, query, sizes)
+        case _:
+            raise GarbageError("the answer is of another kind than the query")
+
+
+def _check_cells(cells: Cells, sets: Iterable[Sequence[int]], sizes: Sequence[int], *, clipped: bool) -> None:
+    expected = sum(prod(sizes[a] for a in attributes) for attributes in sets)
+    if len(cells.data) != expected * cells.width:
+        raise GarbageError(f"{len(cells.data) / cells.width:,g} counts came where {expected:,} were asked for")
+    counts = unpack_cells(cells)
+    if cells.width == 8 and (int(counts.max(initial=0)) >= MAX_COUNT or int(counts.min(initial=0)) <= -MAX_COUNT):
+        raise GarbageError(f"a count is {MAX_COUNT:,} or more")
+    if clipped and int(counts.min(initial=0)) < 0:
+        raise GarbageError("a count is negative, and the study says that holders clip")
+
+
+def _check_pair(pair: Pair, placed: Sequence[int], degree: int, sizes: Sequence[int], *, fewer: bool) -> None:
+    most = min(degree, len(placed))
+    if pair.child >= len(sizes) or pair.child in placed:
+        raise GarbageError("an attribute is placed twice, or is not in the schema")
+    if len(set(pair.parents)) != len(pair.parents) or not set(pair.parents) <= set(placed):
+        raise GarbageError("a parent comes twice, or is not placed before its child")
+    if len(pair.parents) > most or (len(pair.parents) < most and not fewer):
+        raise GarbageError(f"an attribute has {len(pair.parents)} parents where {most} were asked for")
+
+
+def _check_model(answer: ModelAnswer, query: ModelQuery, sizes: Sequence[int]) -> None:
+    if len(answer.pairs) != len(sizes):
+        raise GarbageError(f"a model of {len(answer.pairs)} attributes came where {len(sizes)} were asked for")
+    if answer.pairs[0] != Pair(query.first, ()):
+        raise GarbageError("the model does not begin with the attribute that was asked for")
+    placed = [query.first]
+    for pair in answer.pairs[1:]:
+        _check_pair(pair, placed, query.degree, sizes, fewer=query.theta is not None)
+        placed.append(pair.child)
+    _check_cells(answer.cells, [(*pair.parents, pair.child) for pair in answer.pairs], sizes, clipped=query.clip)

@@ -1,0 +1,59 @@
+"""Model files for verbs: loading, and what is said about a network wherever it appears."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from panbayes.bayesnet.network import Network
+
+__all__ = ["OPEN", "ModelFile", "about", "load", "origin", "to_json"]
+
+ModelFile: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (JSON) made by learn.")]
+
+OPEN: Final = "NOT PRIVATE: this model was learned without privacy. Do not release it or what is made from it."
+
+
+def load(path: Path) -> Network:
+    """Read a model file."""
+    return Network.load(path)
+
+
+def is_private(network: Network) -> bool:
+    """Tell whether the network may be released at the loss it states."""
+    return network.privacy is not None and network.privacy.private
+
+
+def origin(network: Network, path: Path) -> str:
+    """Say in one line where something made from a model stands."""
+    if is_private(network) and network.privacy is not None:
+        return f"Made from {path} alone: it costs no privacy beyond the model's {network.privacy.loss}."
+    return OPEN
+
+
+def about(network: Network) -> list[str]:
+    """Say what a network is and what it promises."""
+    structure = network.structure
+    arrows = len(structure.edges)
+    shape = f"{len(network.schema)} attributes, {arrows} dependencies, {network.parameters:,} free parameters"
+    if network.privacy is None:
+        return [shape, OPEN]
+    return [shape, *network.privacy.lines()]
+
+
+def to_json(network: Network) -> dict[str, object]:
+    """Return the same as plain JSON values."""
+    names = network.schema.names
+    return {
+        "private": is_private(network),
+        "about": dict(network.about),
+        "schema": {"name": network.schema.name, "hash": network.schema.hash},
+        "attributes": len(names),
+        "parameters": network.parameters,
+        "structure": {
+            names[child]: [names[parent] for parent in parents] for child, parents in network.structure.pairs
+        },
+        "privacy": network.privacy.to_json() if network.privacy is not None else None,
+    }

@@ -1,0 +1,67 @@
+"""Holders in this process, each behind its own gate: what ``panbayes learn`` asks by default.
+
+The analyst's half gets functions from bytes to bytes and nothing else, exactly as it would across a network. With
+secure noise every holder keeps its ledger on disk (:mod:`panbayes.embedded.ledgers`), so the same study on the same
+records again is free and gives the same answers, and other studies add up. With ``simulate`` the noise comes from
+that seed, by holder and question, the ledgers are thrown away, and every release is stamped not private.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from traceback import print_exception
+
+from panbayes.dp.noise import SecureNoise, SimulatedNoise
+from panbayes.embedded.ledgers import open_ledger
+from panbayes.holder.binding import fingerprint
+from panbayes.holder.gate import Ask, Gate
+from panbayes.holder.ledger import Ledger
+from panbayes.public.errors import InputError, PanbayesError
+from panbayes.public.study import Study
+from panbayes.tables.table import Table
+
+__all__ = ["open_gates"]
+
+
+@contextmanager
+def open_gates(
+    study: Study, tables: Mapping[str, Table], *, state: str | Path | None = None, simulate: int | None = None
+) -> Iterator[dict[str, Ask]]:
+    """Put every table behind a gate for the study; yield how to ask each, by the holder's name.
+
+    ``state`` is where ledgers are kept, by default the user's state directory. The gates close with the block.
+    """
+    with ExitStack() as stack:
+        gates: dict[str, Ask] = {}
+        owners: dict[Path, str] = {}
+        for name, table in tables.items():
+            if simulate is not None:
+                ledger = stack.enter_context(Ledger.throwaway())
+                noise = SimulatedNoise(simulate).spawn(f"holder {name}".encode())
+                gates[name] = Gate(table, study, ledger, noise, report=_report).ask
+                continue
+            records = fingerprint(table)
+            ledger = stack.enter_context(open_ledger(state, name, schema=table.schema.hash, records=records))
+            if ledger.path is not None and owners.setdefault(ledger.path, name) != name:
+                raise InputError(
+                    f"--holder {name}",
+                    found=f"has the very records of holder {owners[ledger.path]}",
+                    remedy="give every holder its own records",
+                )
+            gates[name] = Gate(table, study, ledger, SecureNoise(), report=_report, records=records).ask
+        yield gates
+
+
+def _report(error: BaseException) -> None:
+    """Tell the person at the keyboard, who here is the holder as well, what went wrong behind a gate.
+
+    Anything but panbayes's own one-line messages may name private values, so it is shown on demand only.
+    """
+    if os.environ.get("PANBAYES_DEBUG"):
+        print_exception(error)
+    elif isinstance(error, PanbayesError):
+        sys.stderr.write(f"{error}\n")

@@ -1,0 +1,197 @@
+"""Model files: exact round trips, old files stay readable, and nothing damaged gets through or crashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from panbayes.bayesnet.model_file import VERSION, decode_network, encode_network
+from panbayes.bayesnet.network import Network
+from panbayes.public.composition import Release, Sequential
+from panbayes.public.errors import InputError
+from panbayes.public.privacy import Pure
+from panbayes.public.statement import PrivacyStatement
+from tests.bayesnet.brute import random_network, seeds, tricky_schema
+
+GOLDEN = Path(__file__).parent / "golden" / "model_v1.json"
+
+
+def statement() -> PrivacyStatement:
+    parts = (
+        Release("structure", "exponential mechanism", Pure(Fraction(1, 2))),
+        Release("tables", "discrete Laplace", Pure(Fraction(1, 2))),
+    )
+    return PrivacyStatement(
+        unit="record",
+        adjacency="replace",
+        composition=Sequential(parts),
+        public=("the schema",),
+        versions={"panbayes": "0"},
+    )
+
+
+def private_network(seed: int = 3) -> Network:
+    plain = random_network(seed, schema=tricky_schema(seed))
+    return Network(plain.schema, plain.structure, plain.tables, statement(), {"strategy": "privbayes", "ø": "日本"})
+
+
+def resealed(change: dict[str, object]) -> bytes:
+    """A file with other content whose checksum is right: what only another program would write."""
+    content = json.loads(encode_network(private_network()))
+    content.update(change)
+    del content["checksum"]
+    fields = [content[name] for name in ("format", "version", "schema", "structure", "tables", "privacy", "about")]
+    seal = hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()
+    return json.dumps({**content, "checksum": seal}).encode()
+
+
+@settings(max_examples=60, deadline=None)
+@given(seeds)
+def test_round_trips_are_exact(seed: int) -> None:
+    network = private_network(seed)
+    back = decode_network(encode_network(network))
+    assert back == network
+    assert all(np.array_equal(a, b) for a, b in zip(back.tables, network.tables, strict=True))
+    assert encode_network(back) == encode_network(network)
+
+
+def test_a_network_without_a_statement(tmp_path: Path) -> None:
+    network = random_network(5)
+    network.save(tmp_path / "model.json")
+    assert Network.load(tmp_path / "model.json") == network
+    assert Network.load(str(tmp_path / "model.json")).privacy is None
+
+
+def test_files_of_version_1_stay_readable() -> None:
+    """Written once and kept: if this fails, a reader for the old version is missing."""
+    network = Network.load(GOLDEN)
+    assert network.schema.names == ("age", "insulin")
+    assert network.posterior("insulin", {"age": 70})["Up"] == 0.6
+    assert network.privacy == statement()
+    assert network.about == {"strategy": "privbayes"}
+    assert encode_network(network) == GOLDEN.read_bytes()
+
+
+def test_white_space_does_not_matter() -> None:
+    network = private_network()
+    assert decode_network(json.dumps(json.loads(encode_network(network)), indent=1).encode()) == network
+
+
+def damage(data: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        decode_network(data, source="model.json")
+    assert str(caught.value).startswith("model.json")
+    assert "\n" not in str(caught.value)
+
+
+def test_every_truncation_is_noticed() -> None:
+    data = encode_network(random_network(5, attributes=3))
+    for length in range(len(data.rstrip()) - 1):
+        damage(data[:length], "model.json")
+
+
+def test_edited_numbers_are_noticed() -> None:
+    content = json.loads(encode_network(private_network()))
+    content["tables"][0] = content["tables"][0][::-1]
+    damage(json.dumps(content).encode(), "does not match its own checksum")
+
+
+@pytest.mark.parametrize("path", [("privacy", "private"), ("privacy", "unit"), ("about", "strategy")])
+def test_edited_words_are_noticed(path: tuple[str, str]) -> None:
+    content = json.loads(encode_network(private_network()))
+    content[path[0]][path[1]] = False if path[1] == "private" else "other"
+    damage(json.dumps(content).encode(), "does not match its own checksum")
+
+
+def test_newer_and_other_files_are_refused() -> None:
+    content = json.loads(encode_network(private_network()))
+    newer = {**content, "version": VERSION + 1, "novelty": 1}
+    damage(json.dumps(newer).encode(), "version 2 of the format; this panbayes reads up to version 1")
+    damage(json.dumps({**content, "version": 0}).encode(), "impossible version")
+    damage(json.dumps({**content, "format": "cake"}).encode(), "is not a panbayes model")
+    damage(json.dumps({**content, "extra": 1}).encode(), "not a whole model file")
+    for text in (
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b"\xff\xfe",
+        b"\x00" * 50,
+        b'{"format": "panbayes network"}',
+        b"[" * 10**5,
+    ):
+        damage(text, "not a whole model file")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"structure": []}, "structure"),
+        ({"structure": [{"child": "nobody", "parents": []}]}, "structure or tables that do not fit"),
+        ({"tables": []}, "structure or tables that do not fit"),
+        ({"tables": [[1.0]] * 6}, "wrong size|does not sum"),
+        ({"privacy": {}}, "statement"),
+        ({"schema": {"hash": "0", "toml": "version = 1"}}, "model.json"),
+        ({"schema": {"hash": "0", "toml": "\x00"}}, "model.json"),
+    ],
+)
+def test_sealed_nonsense_is_refused(change: dict[str, object], message: str) -> None:
+    damage(resealed(change), message)
+
+
+def test_sealed_cycles_and_wrong_sums_are_refused() -> None:
+    content = json.loads(encode_network(private_network()))
+    names = [pair["child"] for pair in content["structure"]]
+    loop = [{"child": name, "parents": [names[i - 1]]} for i, name in enumerate(names)]
+    damage(resealed({"structure": loop}), "structure: found a cycle")
+    halved = [[value / 2 for value in table] for table in content["tables"]]
+    damage(resealed({"tables": halved}), "does not sum to one")
+
+
+def test_unreadable_paths(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.json: cannot be read"):
+        Network.load(tmp_path / "absent.json")
+    with pytest.raises(InputError, match="cannot be read"):
+        Network.load(tmp_path)
+    with pytest.raises(InputError, match="cannot be written"):
+        private_network().save(tmp_path / "no" / "model.json")
+
+
+def test_mutations_never_crash() -> None:
+    mutate_model(seed=1, times=3000)
+
+
+def mutate_model(*, seed: int, times: int) -> None:
+    """Flip, cut, repeat and swap bytes: the file is refused in one line, or reads as exactly the same network."""
+    rng = np.random.default_rng(seed)
+    network = private_network()
+    data = np.frombuffer(encode_network(network), dtype=np.uint8)
+    for _ in range(times):
+        changed = data.copy()
+        for _ in range(int(rng.integers(1, 4))):
+            at, to = sorted(rng.integers(0, changed.size, 2).tolist())
+            match int(rng.integers(4)):
+                case 0:
+                    changed[at] = rng.integers(256)
+                case 1:
+                    changed = np.delete(changed, slice(at, min(to, at + 20)))
+                case 2:
+                    changed = np.insert(changed, at, changed[at : min(to, at + 20)])
+                case _:
+                    changed[at], changed[to] = changed[to], changed[at]
+        complaint = "model.json"
+        found = network
+        try:
+            found = decode_network(changed.tobytes(), source="model.json")
+        except InputError as error:
+            complaint = str(error)
+        assert complaint.startswith("model.json")
+        assert "\n" not in complaint
+        assert found == network

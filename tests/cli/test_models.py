@@ -1,0 +1,209 @@
+"""One person with one file: learn, sample, ask, classify, score, show, export, as a newcomer would type them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from panbayes.bayesnet.bif import read_bif
+from panbayes.bayesnet.network import Network
+from panbayes.cli.clinic import clinic_network, clinic_schema
+from panbayes.public.schema import dump_schema
+from tests.conftest import Panbayes
+
+STUDY = """\
+version = 1
+name = "clinic"
+schema = "clinic.toml"
+strategy = "privbayes"
+epsilon = 1.0
+"""
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with files and one learned model, made once."""
+    folder = tmp_path_factory.mktemp("clinic")
+    population = clinic_network()
+    (folder / "clinic.toml").write_text(dump_schema(clinic_schema()))
+    (folder / "study.toml").write_text(STUDY)
+    population.sample(3000, 1).decoded().write_csv(folder / "clinic.csv")
+    population.sample(3000, 3).decoded().write_csv(folder / "south.csv")
+    population.sample(1000, 2).decoded().write_csv(folder / "test.csv")
+    command = ["learn", "study.toml", "--holder", "clinic=clinic.csv", "-o", "model.json", "--state", "state"]
+    done = subprocess.run(
+        [sys.executable, "-m", "panbayes", *command], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert "ε = 1 (pure differential privacy)" in done.stdout
+    assert done.stderr == ""
+    return folder
+
+
+@pytest.fixture
+def folder(prepared: Path, tmp_path: Path) -> Path:
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder: Path) -> Path:
+    return folder / "model.json"
+
+
+def told(panbayes: Panbayes, *arguments: str) -> dict[str, object]:
+    done = panbayes(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_whole_job(model: Path, panbayes: Panbayes) -> None:
+    folder = model.parent
+    assert told(panbayes, "sample", "model.json", "-n", "500", "-o", "out.csv", "--seed", "7")["records"] == 500
+    first = (folder / "out.csv").read_text()
+    told(panbayes, "sample", "model.json", "-n", "500", "-o", "out.csv", "--seed", "7")
+    assert (folder / "out.csv").read_text() == first
+    told(panbayes, "sample", "model.json", "-n", "50", "-o", "up.parquet", "--given", "insulin=Up", "--given", "sex=F")
+    drawn = pl.read_parquet(folder / "up.parquet")
+    assert set(drawn["insulin"]) == {"Up"}
+    assert set(drawn["sex"]) == {"F"}
+
+    found = told(panbayes, "query", "model.json", 'readmitted, sex | insulin=Up, age="[75, 120]"')
+    rows = found["posterior"]
+    assert isinstance(rows, list)
+    assert sum(row["probability"] for row in rows) == pytest.approx(1)
+    assert rows[0]["values"] == ["NO", "F"]
+
+    scored = told(panbayes, "score", "model.json", "test.csv")
+    assert scored["records"] == 1000
+    assert 13 < float(str(scored["cross_entropy_bits"])) < 18
+    assert "holder's eyes" in str(scored["notice"])
+
+    classified = told(panbayes, "classify", "model.json", "test.csv", "--target", "insulin", "-o", "classes.csv")
+    assert float(str(classified["accuracy"])) > 0.3
+    classes = pl.read_csv(folder / "classes.csv")
+    assert classes.height == 1000
+    assert set(classes["insulin_predicted"]) <= {"No", "Steady", "Up", "Down"}
+    pl.read_csv(folder / "test.csv").drop("insulin").write_csv(folder / "blind.csv")
+    blind = told(panbayes, "classify", "model.json", "blind.csv", "--target", "insulin", "-o", "blind_out.csv")
+    assert "accuracy" not in blind
+    assert pl.read_csv(folder / "blind_out.csv")["insulin_predicted"].equals(classes["insulin_predicted"])
+
+    shown = told(panbayes, "show", "model.json")
+    assert shown["private"] is True
+    structure = shown["structure"]
+    assert isinstance(structure, dict)
+    assert len(structure) == 10
+    told(panbayes, "export", "model.json", "model.bif")
+    again = read_bif(folder / "model.bif")
+    assert again.schema.names == Network.load(model).schema.names
+
+
+def test_the_same_study_again_is_free_and_the_same(model: Path, panbayes: Panbayes) -> None:
+    arguments = ("learn", "study.toml", "--holder", "clinic=clinic.csv", "--state", "state")
+    panbayes(*arguments, "-o", "again.json")
+    assert (model.parent / "again.json").read_bytes() == model.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "strategy", ["independent", "noisy-sufficient-statistics", "noisy-majority-voting", "noisy-model", "non-private"]
+)
+def test_two_holders(strategy: str, folder: Path, panbayes: Panbayes) -> None:
+    (folder / "study.toml").write_text(STUDY.replace("privbayes", strategy))
+    found = told(
+        panbayes,
+        "learn",
+        "study.toml",
+        "--holder",
+        "a=clinic.csv",
+        "--holder",
+        "b=south.csv",
+        "-o",
+        "m.json",
+        "--state",
+        "s",
+    )
+    assert found["private"] is (strategy != "non-private")
+    if strategy == "non-private":
+        assert "NOT PRIVATE" in panbayes("show", "m.json").stdout
+        assert "NOT PRIVATE" in panbayes("sample", "m.json", "-n", "5", "-o", "x.csv").stdout
+
+
+def test_simulated_results_are_stamped(folder: Path, panbayes: Panbayes) -> None:
+    done = panbayes("learn", "study.toml", "--holder", "a=clinic.csv", "-o", "m.json", "--simulate", "5")
+    assert "NOT PRIVATE" in done.stdout
+    assert "NOT PRIVATE" in panbayes("show", "m.json").stdout
+    again = panbayes("learn", "study.toml", "--holder", "a=clinic.csv", "-o", "n.json", "--simulate", "5")
+    assert again.returncode == 0
+    assert (folder / "m.json").read_bytes() == (folder / "n.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("learn", "study.toml", "--holder", "clinic.csv", "-o", "x.json"),
+            '--holder: found "clinic.csv"; give NAME=FILE',
+        ),
+        (("learn", "study.toml", "--holder", "a=clinic.csv", "--holder", "a=south.csv", "-o", "x.json"), '"a" twice'),
+        (
+            ("learn", "study.toml", "--holder", "a=clinic.csv", "--holder", "b=south.csv", "-o", "x.json"),
+            "learns from one holder",
+        ),
+        (("learn", "study.toml", "--holder", "a=absent.csv", "-o", "x.json"), "absent.csv: cannot be read"),
+        (("learn", "draft.toml", "--holder", "a=clinic.csv", "-o", "x.json"), "is a draft"),
+        (("learn", "magic.toml", "--holder", "a=clinic.csv", "-o", "x.json"), 'strategy: found "magic"'),
+        (("learn", "deep.toml", "--holder", "a=clinic.csv", "-o", "x.json"), "degree: found 10"),
+        (
+            ("learn", "study.toml", "--holder", "a=clinic.csv", "-o", "no/x.json"),
+            "--output: no/x.json cannot be written",
+        ),
+        (("sample", "model.json", "-n", "5", "-o", "x.doc"), "--output: found x.doc"),
+        (
+            ("sample", "model.json", "-n", "5", "-o", "x.csv", "--given", "insulin=Much"),
+            '"Much" is not a value of "insulin"',
+        ),
+        (("sample", "study.toml", "-n", "5", "-o", "x.csv"), "study.toml"),
+        (("query", "model.json", "height"), '"height" is not in schema'),
+        (("query", "model.json", "age | insulin=Much"), '"Much" is not a value of "insulin"; known values: No, Steady'),
+        (("query", "model.json", "age |"), "question: found nothing"),
+        (("query", "cut.json", "age"), "cut.json"),
+        (("query", "edited.json", "age"), "edited.json"),
+        (("query", "newer.json", "age"), "newer.json"),
+        (
+            ("classify", "model.json", "test.csv", "--target", "height", "-o", "x.csv"),
+            '--target: "height" is not in schema',
+        ),
+        (("score", "model.json", "study.toml"), "study.toml"),
+        (("export", "model.json", "x.txt"), "OUT: found x.txt"),
+    ],
+)
+def test_bad_input(arguments: tuple[str, ...], message: str, model: Path, panbayes: Panbayes) -> None:
+    folder = model.parent
+    text = model.read_text()
+    (folder / "cut.json").write_text(text[: len(text) // 2])
+    (folder / "edited.json").write_text(text.replace("0.1", "0.2", 1))
+    (folder / "newer.json").write_text(
+        text.replace('"version":1', '"version":99').replace('"version": 1', '"version": 99')
+    )
+    (folder / "draft-schema.toml").write_text(dump_schema(clinic_schema()).replace("approved", "draft"))
+    (folder / "draft.toml").write_text(STUDY.replace("clinic.toml", "draft-schema.toml"))
+    (folder / "magic.toml").write_text(STUDY.replace("privbayes", "magic"))
+    (folder / "deep.toml").write_text(STUDY + "degree = 10\n")
+    before = sorted(folder.rglob("*"))
+    done = panbayes(*arguments)
+    assert done.returncode == 2, done.stdout
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [p for p in sorted(folder.rglob("*")) if "ledger" not in str(p)] == [
+        p for p in before if "ledger" not in str(p)
+    ]

@@ -1,0 +1,74 @@
+"""Replacing one person with up to max_records records, by exhaustive search over all small tables of persons."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from panbayes.bayesnet import scores
+from panbayes.dp.sensitivity import per_person
+from panbayes.public.errors import InputError
+from panbayes.public.study import Score
+
+SCORES = {"I": scores.mutual_information, "R": scores.r_score, "F": scores.f_score}
+
+
+def true_sensitivity(score: Score, child: int, parents: int, persons: int, max_records: int) -> float:
+    """Try every table of persons and every replacement of one person (a person may also have no record at all)."""
+    kinds = range(child * parents)
+    people = [
+        np.bincount(records, minlength=child * parents)
+        for number in range(max_records + 1)
+        for records in (np.array(r, dtype=np.int64) for r in combinations_with_replacement(kinds, number))
+    ]
+    known: dict[bytes, float] = {}
+
+    def value(counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
+        key = counts.tobytes()
+        if key not in known:
+            known[key] = SCORES[score](counts.reshape(child, parents)) * int(counts.sum()) / persons
+        return known[key]
+
+    largest = 0.0
+    for others in combinations_with_replacement(range(len(people)), persons - 1):
+        rest = sum((people[i] for i in others), np.zeros(child * parents, dtype=np.int64))
+        values = [value(rest + person) for person in people]
+        largest = max(largest, max(values) - min(values))
+    return largest
+
+
+CASES = [(2, 2, 2, 2), (2, 2, 3, 1), (2, 3, 2, 2), (2, 2, 2, 3), (3, 2, 3, 1)]
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(("child", "parents", "persons", "max_records"), CASES)
+def test_no_person_moves_a_score_further(
+    score: Score, child: int, parents: int, persons: int, max_records: int
+) -> None:
+    if score == "F" and child != 2:
+        return
+    bound = per_person(score, persons=persons, max_records=max_records, candidates=[(child, parents)])
+    true = true_sensitivity(score, child, parents, persons, max_records)
+    assert true <= bound
+    # The bounds are not tight, but not idle either: a quarter of each would be too small somewhere.
+    assert true > 0
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_a_quarter_of_the_bound_is_exceeded(score: Score) -> None:
+    ratios = [
+        true_sensitivity(score, 2, parents, persons, most)
+        / per_person(score, persons=persons, max_records=most, candidates=[(2, parents)])
+        for child, parents, persons, most in product((2,), (2, 3), (2, 3), (1, 2))
+        if child == 2
+    ]
+    assert max(ratios) > 0.25
+
+
+def test_several_candidates_and_nothing_at_all() -> None:
+    one = per_person("I", persons=50, max_records=2, candidates=[(3, 9)])
+    assert per_person("I", persons=50, max_records=2, candidates=[(2, 2), (3, 9)]) >= one
+    with pytest.raises(InputError, match="candidates: found none"):
+        per_person("R", persons=50, max_records=2, candidates=[])

@@ -1,0 +1,29 @@
+"""The long variants: ten million mutated messages, thousands of kills. Only with PANBAYES_SOAK set (``make soak``)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.holder.test_kill import outcome
+from tests.protocol.test_messages import fuzz
+
+pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="a long run: set PANBAYES_SOAK=1")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_million_mutations_each(seed: int) -> None:
+    fuzz(1_000_000, seed=1_000 + seed)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_killed_at_a_thousand_random_times_each(seed: int, tmp_path: Path) -> None:
+    assert outcome("random", tmp_path, 1_000, seed)["kills"] == 1_000
+
+
+def test_killed_at_every_line_of_the_transaction(tmp_path: Path) -> None:
+    found = outcome("lines", tmp_path, 1, 0)
+    assert found["kills"] >= 200
+    assert found["charged, not received"] >= 1

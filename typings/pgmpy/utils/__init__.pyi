@@ -1,0 +1,3 @@
+from pgmpy.models import DiscreteBayesianNetwork
+
+def get_example_model(model: str) -> DiscreteBayesianNetwork: ...
