@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -88,9 +89,9 @@ def test_m_star_minimises_the_maximum_over_all_four_deltas(estimator: Bounded) -
             signal = np.tanh(epsilon / 2) if estimator == "optimal-bernoulli" else 1 - np.exp(-epsilon / 2)
             kappa = 2 * float(signal) ** 2
         return max(
-            np.log(2 / (beta * d3)) / (2 * alpha**2 * (1 - d1) ** 2),
-            np.log(2 / (beta * d4)) / (kappa * alpha**2 * d1**2 * (1 - d2) ** 2),
-            np.log(1 / (beta * (1 - d3 - d4))) / (epsilon * alpha * d1 * d2),
+            math.log(2 / (beta * d3)) / (2 * alpha**2 * (1 - d1) ** 2),
+            math.log(2 / (beta * d4)) / (kappa * alpha**2 * d1**2 * (1 - d2) ** 2),
+            math.log(1 / (beta * (1 - d3 - d4))) / (epsilon * alpha * d1 * d2),
         )
 
     assert needed(*found.deltas) <= found.sample + 1
@@ -124,7 +125,7 @@ def simulate(design: Design, density: float, trials: int, seed: int) -> np.ndarr
         + rng.multinomial(design.sample - present, design.init) @ scores
     )
     decay = -np.expm1(-1 / design.noise_scale)
-    return total + rng.geometric(decay, trials) - rng.geometric(decay, trials)
+    return np.asarray(total + rng.geometric(decay, trials) - rng.geometric(decay, trials))
 
 
 @pytest.mark.parametrize("design", DESIGNS)

@@ -55,7 +55,8 @@ def test_probabilities_of_the_thesis() -> None:
         law = quantized_laplace(Fraction(str(epsilon)))
         assert law.init[1] / COIN == pytest.approx(math.exp(-epsilon / 2) / 2, abs=1e-5)
         law = dwork(Fraction(str(epsilon)))
-        assert (law.init[1], law.update[1] / COIN) == (COIN // 2, pytest.approx(0.5 + epsilon / 4))
+        assert law.init[1] == COIN // 2
+        assert law.update[1] / COIN == pytest.approx(0.5 + epsilon / 4)
         law = optimal_bernoulli(Fraction(str(epsilon)))
         assert law.update[1] / COIN == pytest.approx((1 + math.tanh(epsilon / 2)) / 2)
 

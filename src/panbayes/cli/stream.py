@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from panbayes.cli.show import AsJson, aligned, emit
+from panbayes.cli.output import AsJson, aligned, emit
 from panbayes.public.errors import InputError
 
 if TYPE_CHECKING:
