@@ -38,7 +38,6 @@ __version__ = "0.1.0"
 _PLACES: Final = {
     "Attribute": "panbayes.public.attribute",
     "DensityEstimator": "panbayes.panprivate.estimator",
-    "DensityEstimator": "panbayes.panprivate.estimator",
     "InputError": "panbayes.public.errors",
     "Network": "panbayes.bayesnet.network",
     "PanbayesError": "panbayes.public.errors",
