@@ -133,7 +133,7 @@ class Gate:
         except agreement.NotInStudyError as error:
             raise _RefusedError("not-in-study", str(error)) from None
         try:
-            answers.check(question.query, schema)
+            answers.check(question.query, schema, self._table.size)
         except InputError as error:
             raise _RefusedError("too-large", str(error)) from None
 
