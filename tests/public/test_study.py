@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -53,6 +54,14 @@ def test_shares_of_epsilon_that_no_message_could_carry(folder: Path) -> None:
     with pytest.raises(InputError, match="line 6, split: too many digits in split, epsilon and theta together"):
         load(folder, text)
     assert load(folder, text.replace("0.3333333333333333", "0.333")).split == Fraction(333, 1000)
+
+
+@pytest.mark.parametrize("degree", [1, "auto"])
+def test_one_attribute_can_only_be_learned_alone(degree: Literal[1, "auto"]) -> None:
+    alone = Schema("s", SCHEMA.attributes[:1])
+    with pytest.raises(InputError, match='strategy: found "privbayes", and the schema has one attribute; give "indep'):
+        Study("s", alone, "privbayes", Fraction(1), degree=degree)
+    Study("s", alone, "independent", Fraction(1))
 
 
 def test_non_private_needs_no_epsilon(folder: Path) -> None:

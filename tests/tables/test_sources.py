@@ -168,3 +168,9 @@ def test_durations_are_texts() -> None:
     schema = Schema("s", (Attribute("a", categories=("PT1S",), other="other"),))
     frame = pl.DataFrame({"a": pl.Series([1000, 2000]).cast(pl.Duration("ms"))})
     assert Table.read(frame, schema).codes[0].tolist() == [0, 1]
+
+
+def test_names_of_columns_come_back_as_they_were_written(tmp_path: Path) -> None:
+    frame = pl.DataFrame({'na"me': ["1"], "a,b": ["2"], "ü\nx": ["3"]})
+    frame.write_csv(tmp_path / "t.csv")
+    assert read_frame(tmp_path / "t.csv", argument="t").equals(frame)

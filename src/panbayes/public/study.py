@@ -132,6 +132,10 @@ class Study:
             )
 
     def _check_degree(self) -> None:
+        if len(self.schema) == 1 and self.strategy != "independent":
+            raise self._error(
+                "strategy", f'found "{self.strategy}", and the schema has one attribute', 'give "independent"'
+            )
         if self.degree == "auto":
             if self.strategy not in ("privbayes", "noisy-model"):
                 raise self._error("degree", f'found "auto" with strategy "{self.strategy}"', "give a whole number")

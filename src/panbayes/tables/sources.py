@@ -158,7 +158,8 @@ def _read_csv(raw: bytes, *, separator: str, argument: str) -> pl.DataFrame:
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
         raise InputError(argument, found=f'has two columns "{twice}"', remedy="give every column a name of its own")
-    return frame
+    # polars leaves doubled quotes in names as they are.
+    return frame.rename(dict(zip(frame.columns, header, strict=True)))
 
 
 def write_frame(frame: pl.DataFrame, path: Path, *, kind: Path) -> None:
