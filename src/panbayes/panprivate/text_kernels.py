@@ -18,6 +18,7 @@ __all__ = [
     "fill_table",
     "find_listed",
     "hash_texts",
+    "offsets_to_spans",
     "read_decimal",
     "read_ipv4",
     "sampled",
@@ -83,18 +84,14 @@ def read_ipv4(data: Bytes, starts: Ints, lengths: Ints, dots: NDArray[np.uint16]
     """Read IPv4 addresses: four decimal numbers up to 255 of at most three digits, separated by dots.
 
     ``dots`` is :func:`dot_places`. One loop finds the dots of each address, all at once; another reads the four numbers
-    without a branch. (Together in one loop they run out of registers.) Only the last few bytes of the buffer, where
-    three whole words cannot be looked at, are read one by one.
+    without a branch. (Together in one loop they run out of registers.) What does not look like an address, and the
+    last few bytes of the buffer, where three whole words cannot be looked at, are read byte by byte.
     """
     words = data[: data.size // 8 * 8].view(np.uint64)
-    slow = np.int64(1) << 20
     for t in range(starts.size):
         i, length = np.uint64(starts[t]), np.uint64(lengths[t])
-        if length - np.uint64(7) > np.uint64(8):
-            out[t] = 0
-        elif (starts[t] >> 3) + 3 > words.size:
-            out[t] = slow
-        else:
+        out[t] = 0
+        if length - np.uint64(7) <= np.uint64(8) and (starts[t] >> 3) + 3 <= words.size:
             at, shift = i >> np.uint64(3), (i & np.uint64(7)) << np.uint64(3)
             # Twice shifted, because a shift by 64 is undefined.
             back = np.uint64(63) - shift
@@ -105,8 +102,6 @@ def read_ipv4(data: Bytes, starts: Ints, lengths: Ints, dots: NDArray[np.uint16]
     for t in range(starts.size):
         places = np.uint64(out[t])
         if places == np.uint64(0):
-            out[t] = -1
-        elif places == np.uint64(slow):
             out[t] = _ipv4(data, starts[t], starts[t] + lengths[t])
         else:
             i, one = np.uint64(starts[t]), np.uint64(1)
@@ -118,7 +113,7 @@ def read_ipv4(data: Bytes, starts: Ints, lengths: Ints, dots: NDArray[np.uint16]
             d = _octet(data, i + third + one, np.uint64(lengths[t]) - third - one)
             out[t] = np.int64((a << np.uint64(24)) | (b << np.uint64(16)) | (c << np.uint64(8)) | d)
             if (a | b | c | d) > np.uint64(255):
-                out[t] = -1
+                out[t] = _ipv4(data, starts[t], starts[t] + lengths[t])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -149,6 +144,10 @@ def _octet(data: Bytes, at: np.uint64, size: np.uint64) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def _ipv4(data: Bytes, i: int, end: int) -> np.int64:
+    while i < end and _is_space(data[i]):
+        i += 1
+    while end > i and _is_space(data[end - 1]):
+        end -= 1
     value, octet, digits, dots = np.int64(0), np.int64(0), 0, 0
     while i < end:
         byte = np.int64(data[i])
@@ -281,6 +280,14 @@ def sampled(ids: Ints, universe: int, sample: int, bits: int, keys: NDArray[np.u
             if x < size:
                 break
         out[t] = np.int64(x) if x < np.uint64(sample) else np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def offsets_to_spans(offsets: NDArray[np.signedinteger], first: int, starts: Ints, lengths: Ints) -> None:
+    """Turn Arrow offsets into spans of a buffer in which the texts begin at ``first``."""
+    for t in range(starts.size):
+        starts[t] = first + offsets[t]
+        lengths[t] = offsets[t + 1] - offsets[t]
 
 
 @njit(cache=True, nogil=True)
