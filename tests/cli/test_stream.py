@@ -181,7 +181,6 @@ def test_the_plan(here: Here) -> None:
 def test_mistakes_get_one_helpful_line(here: Here, opened: Path, arguments: list[str], message: str) -> None:
     csv = opened.parent / "in.csv"
     csv.write_text(f"a,{PLANTED}\n1,2\n", encoding="utf-8")
-    csv.chmod(0o600)
     done = here("stream", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -258,6 +257,13 @@ def test_a_planted_id_is_seen_nowhere(here: Here, panbayes: Panbayes, opened: Pa
     assert PLANTED.encode() not in opened.read_bytes()
     counts = [done.stdout for source, done in outputs if done.returncode == 0 and source != "info"]
     assert set(counts) == {"s.state: fed; all of the input counts.\n"}
+
+
+def test_closed_standard_input_is_the_users_mistake(opened: Path) -> None:
+    command = f"{sys.executable} -m panbayes stream feed s.state <&-"
+    done = subprocess.run(["bash", "-c", command], cwd=opened.parent, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "standard input is closed" in done.stderr
 
 
 def test_core_dumps_are_off_while_feeding(opened: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.panprivate.text_kernels import views_to_spans
+from panbayes.panprivate.text_kernels import offsets_to_spans, views_to_spans
 from panbayes.public.errors import InputError
 
 __all__ = ["Integers", "Texts", "arrow_chunks", "speaks_arrow", "wrong_type"]
@@ -199,10 +199,12 @@ def _chunks(form: bytes, array: _Array) -> Iterator[Integers | Texts]:
 
 
 def _offset_spans(buffers: list[int | None], kind: np.dtype[np.signedinteger], begin: int, end: int) -> Texts:
-    offsets = _bytes(buffers[1], (end + 1) * kind.itemsize).view(kind)[begin:].astype(np.int64)
+    offsets = _bytes(buffers[1], (end + 1) * kind.itemsize).view(kind)[begin:]
     address = buffers[2] or 0
     slip = address % 8
-    return Texts(_bytes(address - slip, slip + int(offsets[-1])), offsets[:-1] + slip, np.diff(offsets))
+    starts, lengths = np.empty(end - begin, dtype=np.int64), np.empty(end - begin, dtype=np.int64)
+    offsets_to_spans(offsets, slip, starts, lengths)
+    return Texts(_bytes(address - slip, slip + int(offsets[-1])), starts, lengths)
 
 
 def _view_spans(buffers: list[int | None], begin: int, end: int, total: int) -> Texts:

@@ -10,6 +10,7 @@ See errata 5.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -55,9 +56,10 @@ def system_coins(buffer: NDArray[np.uint8]) -> None:
 
 def seeded_coins(seed: int) -> Coins:
     """Return coins from a seed, the same every time, for experiments and tests: such a state is not private."""
-    generator = np.random.default_rng(seed)
+    key = hashlib.sha256(f"panbayes simulated coins {seed}".encode()).digest()
+    stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
 
     def fill(buffer: NDArray[np.uint8]) -> None:
-        buffer[:] = np.frombuffer(generator.bytes(len(buffer)), dtype=np.uint8)
+        buffer[:] = np.frombuffer(stream.update(bytes(len(buffer))), dtype=np.uint8)
 
     return fill

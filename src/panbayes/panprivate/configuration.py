@@ -20,7 +20,7 @@ from panbayes.panprivate.entries import state_bytes
 from panbayes.panprivate.laws import StateLaw
 from panbayes.panprivate.universe import IntegerUniverse, Ipv4Universe, ListedUniverse, Sampling, Universe
 
-__all__ = ["Configuration", "Ledger", "configuration_from_json", "configuration_to_json"]
+__all__ = ["Configuration", "Ledger", "configuration_from_json", "configuration_to_json", "table_bytes"]
 
 
 @dataclass(frozen=True, slots=True)

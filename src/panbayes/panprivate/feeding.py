@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TextIO, TypeAlias
 
 import msgspec
 import numpy as np
@@ -83,7 +83,10 @@ def batches(source: str, *, form: Format, column: str | None = None) -> Iterator
 @contextmanager
 def _descriptor(source: str) -> Iterator[int]:
     if source == "-":
-        yield sys.stdin.fileno()
+        standard: TextIO | None = sys.stdin
+        if standard is None:
+            raise InputError("FILE", found="standard input is closed", remedy="give a file, or pipe the stream in")
+        yield standard.fileno()
         return
     try:
         descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)

@@ -21,6 +21,7 @@ from scipy import special
 
 from panbayes.accuracy.density_error import Published, published_probabilities, truncated_gaussian_moments
 from panbayes.panprivate.calibration import UnsoundCalibrationWarning
+from panbayes.panprivate.coins import seeded_coins
 from panbayes.public.errors import InputError
 
 __all__ = ["PublishedDensityEstimator", "PublishedLaw", "published_law"]
@@ -67,7 +68,7 @@ def _laplace(uniform: Array) -> Array:
 class PublishedDensityEstimator:
     """A published estimator on the users 0 … U−1, of whom the first m of a seeded shuffle have an entry."""
 
-    __slots__ = ("_entries", "_epsilon", "_generator", "_law", "_slots")
+    __slots__ = ("_coins", "_entries", "_epsilon", "_law", "_slots")
 
     def __init__(self, estimator: Published, *, epsilon: float, universe: int, sample: int, seed: int) -> None:
         """Draw the sample and the initial entries."""
@@ -81,20 +82,26 @@ class PublishedDensityEstimator:
             raise InputError("epsilon", found=f"found {epsilon:g}", remedy="the theorems need 0 < ε ≤ 1/2")
         if not 1 <= sample <= universe:
             raise InputError("sample", found=f"found {sample}", remedy=f"sample 1 to {universe} users")
-        self._generator = np.random.default_rng(seed)
+        self._coins = seeded_coins(seed)
         self._law, self._epsilon = published_law(estimator, epsilon=epsilon), epsilon
         self._slots = np.full(universe, -1, dtype=np.int64)
-        self._slots[self._generator.permutation(universe)[:sample]] = np.arange(sample)
-        self._entries = self._law.init(self._generator.random(sample))
+        self._slots[np.argsort(self._uniform(universe))[:sample]] = np.arange(sample)
+        self._entries = self._law.init(self._uniform(sample))
 
     def update(self, ids: NDArray[np.int64]) -> None:
         """Redraw the entries of the users that appear."""
         slots = self._slots[ids]
         slots = slots[slots >= 0]
-        self._entries[slots] = self._law.update(self._generator.random(slots.size))
+        self._entries[slots] = self._law.update(self._uniform(slots.size))
 
     def estimate(self) -> float:
         """Return the density with the published output noise Laplace(0, 1/(εm))."""
         mean = float(self._entries.mean())
-        noise = float(self._generator.laplace(scale=1 / (self._epsilon * self._entries.size)))
+        noise = float(_laplace(self._uniform(1))[0]) / (self._epsilon * self._entries.size)
         return (mean - self._law.mean_init) / (self._law.mean_update - self._law.mean_init) + noise
+
+    def _uniform(self, count: int) -> Array:
+        """Draw numbers between 0 and 1, neither included: odd multiples of 2⁻⁵³."""
+        buffer = np.empty(8 * count, dtype=np.uint8)
+        self._coins(buffer)
+        return np.asarray(((buffer.view(np.uint64) >> np.uint64(12)) + 0.5) * 2.0**-52)

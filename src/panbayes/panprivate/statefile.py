@@ -178,6 +178,12 @@ class StateFile:
             raise InputError(
                 str(self._path), found="is not a stream state", remedy="make one with: panbayes stream open"
             )
+        if os.fstat(self._descriptor).st_mode & 0o077:
+            raise InputError(
+                str(self._path),
+                found="can be read by others: who read it has had the one look",
+                remedy=f"if nobody has, run: chmod 600 {self._path}",
+            )
         _, version, length, checksum = _HEAD.unpack_from(head)
         if version != VERSION:
             raise InputError(
@@ -225,16 +231,9 @@ def _open(path: Path) -> int:
         raise InputError(
             str(path), found=f"cannot be opened ({reason})", remedy="make a state with: panbayes stream open"
         ) from None
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError(str(path), found="is not a regular file", remedy="give the path of a stream state")
-        raise InputError(
-            str(path),
-            found="can be read by others: who read it has had the one look",
-            remedy=f"if nobody has, run: chmod 600 {path}",
-        )
+        raise InputError(str(path), found="is not a regular file", remedy="give the path of a stream state")
     return descriptor
 
 

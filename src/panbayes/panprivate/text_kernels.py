@@ -18,6 +18,7 @@ __all__ = [
     "fill_table",
     "find_listed",
     "hash_texts",
+    "offsets_to_spans",
     "read_decimal",
     "read_ipv4",
     "sampled",
@@ -83,18 +84,14 @@ def read_ipv4(data: Bytes, starts: Ints, lengths: Ints, dots: NDArray[np.uint16]
     """Read IPv4 addresses: four decimal numbers up to 255 of at most three digits, separated by dots.
 
     ``dots`` is :func:`dot_places`. One loop finds the dots of each address, all at once; another reads the four numbers
-    without a branch. (Together in one loop they run out of registers.) Only the last few bytes of the buffer, where
-    three whole words cannot be looked at, are read one by one.
+    without a branch. (Together in one loop they run out of registers.) What does not look like an address, and the
+    last few bytes of the buffer, where three whole words cannot be looked at, are read byte by byte.
     """
     words = data[: data.size // 8 * 8].view(np.uint64)
-    slow = np.int64(1) << 20
     for t in range(starts.size):
         i, length = np.uint64(starts[t]), np.uint64(lengths[t])
-        if length - np.uint64(7) > np.uint64(8):
-            out[t] = 0
-        elif (starts[t] >> 3) + 3 > words.size:
-            out[t] = slow
-        else:
+        out[t] = 0
+        if length - np.uint64(7) <= np.uint64(8) and (starts[t] >> 3) + 3 <= words.size:
             at, shift = i >> np.uint64(3), (i & np.uint64(7)) << np.uint64(3)
             # Twice shifted, because a shift by 64 is undefined.
             back = np.uint64(63) - shift
@@ -105,20 +102,28 @@ def read_ipv4(data: Bytes, starts: Ints, lengths: Ints, dots: NDArray[np.uint16]
     for t in range(starts.size):
         places = np.uint64(out[t])
         if places == np.uint64(0):
-            out[t] = -1
-        elif places == np.uint64(slow):
             out[t] = _ipv4(data, starts[t], starts[t] + lengths[t])
         else:
             i, one = np.uint64(starts[t]), np.uint64(1)
             first, second = places & np.uint64(15), (places >> np.uint64(4)) & np.uint64(15)
             third = places >> np.uint64(8)
-            a = _octet(data, i, first)
-            b = _octet(data, i + first + one, second - first - one)
-            c = _octet(data, i + second + one, third - second - one)
-            d = _octet(data, i + third + one, np.uint64(lengths[t]) - third - one)
-            out[t] = np.int64((a << np.uint64(24)) | (b << np.uint64(16)) | (c << np.uint64(8)) | d)
-            if (a | b | c | d) > np.uint64(255):
-                out[t] = -1
+            # Two numbers at a time, in the halves of a word.
+            start = _digits(data, i, first)
+            start |= _digits(data, i + first + one, second - first - one) << np.uint64(32)
+            rest = _digits(data, i + second + one, third - second - one)
+            rest |= _digits(data, i + third + one, np.uint64(lengths[t]) - third - one) << np.uint64(32)
+            ab, cd = _values(start), _values(rest)
+            byte = np.uint64(0xFF)
+            out[t] = np.int64(
+                ((ab & byte) << np.uint64(24))
+                | ((ab >> np.uint64(32)) << np.uint64(16))
+                | ((cd & byte) << np.uint64(8))
+                | (cd >> np.uint64(32))
+            )
+            strange = start | (start + np.uint64(0x0006060600060606)) | rest | (rest + np.uint64(0x0006060600060606))
+            large = (ab | cd) & np.uint64(0xFFFFFF00FFFFFF00)
+            if ((strange & np.uint64(0x00F0F0F000F0F0F0)) | large) != np.uint64(0):
+                out[t] = _ipv4(data, starts[t], starts[t] + lengths[t])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -131,24 +136,31 @@ def _dots(word: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _octet(data: Bytes, at: np.uint64, size: np.uint64) -> np.uint64:
-    """Read ``size`` digits (one to three); 256 or more if one of them is not a digit."""
+def _digits(data: Bytes, at: np.uint64, size: np.uint64) -> np.uint64:
+    """Read ``size`` bytes (one to three) as the last of three digits, a byte each; zeros come before them."""
     raw = (
-        np.uint32(data[at])
-        | (np.uint32(data[at + np.uint64(1)]) << np.uint32(8))
-        | (np.uint32(data[at + np.uint64(2)]) << np.uint32(16))
+        np.uint64(data[at])
+        | (np.uint64(data[at + np.uint64(1)]) << np.uint64(8))
+        | (np.uint64(data[at + np.uint64(2)]) << np.uint64(16))
     )
-    # Move the digits to the end of three; zeros move in before them.
-    missing = (np.uint32(24) - (np.uint32(size) << np.uint32(3))) & np.uint32(31)
-    digits = ((raw ^ np.uint32(0x303030)) << missing) & np.uint32(0xFFFFFF)
-    tens = (digits >> np.uint32(8)) & np.uint32(255)
-    value = (digits & np.uint32(255)) * np.uint32(100) + tens * np.uint32(10) + (digits >> np.uint32(16))
-    wrong = (digits | (digits + np.uint32(0x060606))) & np.uint32(0xF0F0F0)
-    return np.uint64(value | (wrong << np.uint32(8)))
+    missing = (np.uint64(24) - (size << np.uint64(3))) & np.uint64(31)
+    return ((raw ^ np.uint64(0x303030)) << missing) & np.uint64(0xFFFFFF)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _values(digits: np.uint64) -> np.uint64:
+    """Turn three digits in each half of a word into a number in each half."""
+    byte = np.uint64(0x000000FF000000FF)
+    hundreds, tens = digits & byte, (digits >> np.uint64(8)) & byte
+    return hundreds * np.uint64(100) + tens * np.uint64(10) + ((digits >> np.uint64(16)) & byte)
 
 
 @njit(cache=True, nogil=True)
 def _ipv4(data: Bytes, i: int, end: int) -> np.int64:
+    while i < end and _is_space(data[i]):
+        i += 1
+    while end > i and _is_space(data[end - 1]):
+        end -= 1
     value, octet, digits, dots = np.int64(0), np.int64(0), 0, 0
     while i < end:
         byte = np.int64(data[i])
@@ -281,6 +293,14 @@ def sampled(ids: Ints, universe: int, sample: int, bits: int, keys: NDArray[np.u
             if x < size:
                 break
         out[t] = np.int64(x) if x < np.uint64(sample) else np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def offsets_to_spans(offsets: NDArray[np.signedinteger], first: int, starts: Ints, lengths: Ints) -> None:
+    """Turn Arrow offsets into spans of a buffer in which the texts begin at ``first``."""
+    for t in range(starts.size):
+        starts[t] = first + offsets[t]
+        lengths[t] = offsets[t + 1] - offsets[t]
 
 
 @njit(cache=True, nogil=True)

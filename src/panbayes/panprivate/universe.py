@@ -146,7 +146,6 @@ class Ipv4Universe:
                     moved[:] = 0
             return
         out = np.empty(chunk.starts.size, dtype=np.int64)
-        text_kernels.trim(chunk.data, chunk.starts, chunk.lengths)
         text_kernels.read_ipv4(chunk.data, chunk.starts, chunk.lengths, _dot_places(), out)
         if self.first:
             out -= self.first
