@@ -2,7 +2,7 @@
 
 In Markdown, ``python`` blocks run in order in one namespace per file, in an empty folder. In ``console`` blocks the
 lines after ``$ `` are run by a shell in that folder and their output must be what is printed below them; a line ``...``
-stands for any lines.
+stands for any lines, and ``...`` within a line for the rest of it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def run_console(body: str, folder: Path) -> None:
 
 def matches(line: str, found: str, expected: str) -> None:
     pattern = r"(?:.*\n)*?".join(
-        re.escape(part) for part in re.split(r"^\.\.\.\n", expected.rstrip("\n") + "\n", flags=re.MULTILINE)
+        re.escape(part).replace(r"\.\.\.", ".*")
+        for part in re.split(r"^\.\.\.\n", expected.rstrip("\n") + "\n", flags=re.MULTILINE)
     )
     assert re.fullmatch(pattern, found.rstrip("\n") + "\n"), f"$ {line}\nexpected:\n{expected}\nfound:\n{found}"
 

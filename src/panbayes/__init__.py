@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from panbayes.public.errors import InputError as InputError
     from panbayes.public.errors import PanbayesError as PanbayesError
     from panbayes.public.schema import Schema as Schema
+    from panbayes.public.schema import Unit as Unit
     from panbayes.public.statement import PrivacyStatement as PrivacyStatement
     from panbayes.public.study import Study as Study
     from panbayes.tables.table import Table as Table
@@ -42,6 +43,7 @@ _PLACES: Final = {
     "Schema": "panbayes.public.schema",
     "Study": "panbayes.public.study",
     "Table": "panbayes.tables.table",
+    "Unit": "panbayes.public.schema",
     "learn": "panbayes.embedded.learn",
 }
 
@@ -54,6 +56,7 @@ __all__ = [
     "Schema",
     "Study",
     "Table",
+    "Unit",
     "__version__",
     "learn",
 ]

@@ -69,7 +69,7 @@ def test_the_evidence_stands_in_every_record() -> None:
     network = random_network(4, zeros=0)
     drawn = network.sample(100, 1, given={"x3": "v0"})
     assert np.all(drawn.codes[3] == 0)
-    assert drawn.frame()["x3"].unique().to_list() == ["v0"]
+    assert drawn.decoded()["x3"].unique().to_list() == ["v0"]
 
 
 def test_seeds_repeat_and_generators_move_on() -> None:

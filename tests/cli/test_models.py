@@ -33,9 +33,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     population = clinic_network()
     (folder / "clinic.toml").write_text(dump_schema(clinic_schema()))
     (folder / "study.toml").write_text(STUDY)
-    population.sample(3000, 1).frame().write_csv(folder / "clinic.csv")
-    population.sample(3000, 3).frame().write_csv(folder / "south.csv")
-    population.sample(1000, 2).frame().write_csv(folder / "test.csv")
+    population.sample(3000, 1).decoded().write_csv(folder / "clinic.csv")
+    population.sample(3000, 3).decoded().write_csv(folder / "south.csv")
+    population.sample(1000, 2).decoded().write_csv(folder / "test.csv")
     command = ["learn", "study.toml", "--holder", "clinic=clinic.csv", "-o", "model.json", "--state", "state"]
     done = subprocess.run(
         [sys.executable, "-m", "panbayes", *command], cwd=folder, capture_output=True, text=True, check=True

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from panbayes.bayesnet import scores
 from panbayes.dp import sensitivity
-from panbayes.dp.sensitivity import Score, padded, step_sensitivity
+from panbayes.dp.sensitivity import padded, step_sensitivity
 from panbayes.public.composition import Adjacency
 from panbayes.public.errors import InputError
 from panbayes.public.rounding import MAX_RECORDS, f_error, information_error, r_error
+from panbayes.public.study import Score
 from panbayes.tables.counting import contingencies
 
 SCORES: dict[Score, Callable[[NDArray[np.int64]], float]] = {
-    "mutual-information": scores.mutual_information,
+    "I": scores.mutual_information,
     "R": scores.r_score,
     "F": scores.f_score,
 }
@@ -56,28 +57,28 @@ TRIVIAL = [(1, 4, 3), (4, 1, 3), (3, 3, 1), (2, 2, 1)]
 
 @pytest.mark.parametrize(("child", "parents", "records"), BINARY + OTHER_ODD)
 def test_mutual_information_reaches_its_sensitivity(child: int, parents: int, records: int) -> None:
-    true = true_sensitivity("mutual-information", child, parents, records)
+    true = true_sensitivity("I", child, parents, records)
     formula = sensitivity.mutual_information(records=records, child=child, parents=parents)
     assert true == pytest.approx(formula, rel=1e-12), "a formula that is too small, or wasteful, fails here"
-    assert true <= padded("mutual-information", records=records, child=child, parents=parents)
+    assert true <= padded("I", records=records, child=child, parents=parents)
 
 
 @pytest.mark.parametrize(("child", "parents", "records"), OTHER_EVEN)
 def test_mutual_information_comes_close_for_even_sizes(child: int, parents: int, records: int) -> None:
-    true = true_sensitivity("mutual-information", child, parents, records)
+    true = true_sensitivity("I", child, parents, records)
     formula = sensitivity.mutual_information(records=records, child=child, parents=parents)
     assert 0.7 * formula < true < formula
 
 
 @pytest.mark.parametrize(("child", "parents", "records"), TRIVIAL)
 def test_mutual_information_that_is_always_zero(child: int, parents: int, records: int) -> None:
-    assert true_sensitivity("mutual-information", child, parents, records) == 0
+    assert true_sensitivity("I", child, parents, records) == 0
     assert sensitivity.mutual_information(records=records, child=child, parents=parents) == 0
 
 
 def test_binary_means_the_joint_domain_of_the_parents() -> None:
     """Two binary parents are not binary (errata 6): the smaller formula would be broken by a third and more."""
-    true = true_sensitivity("mutual-information", 3, 4, 5)
+    true = true_sensitivity("I", 3, 4, 5)
     assert true > 1.3 * sensitivity.mutual_information(records=5, child=3, parents=2)
 
 
@@ -138,7 +139,7 @@ def test_padding_covers_the_exact_value(records: int, child: int, parents: int) 
             delta = 2 / n * ((n + 1) / 2).ln() + (n - 1) / n * ((n + 1) / (n - 1)).ln()
         error = information_error(records=records, child=child, parents=parents)
         needed = {
-            "mutual-information": delta + 2 * Decimal(error),
+            "I": delta + 2 * Decimal(error),
             "R": 3 / n + 2 / n**2 + 2 * Decimal(r_error()),
             "F": 1 / n + 2 * Decimal(f_error()),
         }
@@ -153,9 +154,9 @@ def test_padding_covers_the_exact_value(records: int, child: int, parents: int) 
 
 def test_one_step_uses_the_largest_sensitivity() -> None:
     candidates = [(2, 2), (2, 40), (3, 2), (3, 4)]
-    largest = step_sensitivity("mutual-information", records=1000, candidates=candidates)
-    assert largest == padded("mutual-information", records=1000, child=3, parents=4)
-    binary_only = step_sensitivity("mutual-information", records=1000, candidates=candidates[:3])
+    largest = step_sensitivity("I", records=1000, candidates=candidates)
+    assert largest == padded("I", records=1000, child=3, parents=4)
+    binary_only = step_sensitivity("I", records=1000, candidates=candidates[:3])
     assert binary_only < largest
     assert step_sensitivity("F", records=1000, candidates=[(2, 9)]) == pytest.approx(1 / 1000)
     assert step_sensitivity("R", records=1000, candidates=candidates) == pytest.approx(3 / 1000 + 2e-6)

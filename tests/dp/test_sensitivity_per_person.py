@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from panbayes.bayesnet import scores
-from panbayes.dp.sensitivity import Score, per_person
+from panbayes.dp.sensitivity import per_person
 from panbayes.public.errors import InputError
+from panbayes.public.study import Score
 
-SCORES = {"mutual-information": scores.mutual_information, "R": scores.r_score, "F": scores.f_score}
+SCORES = {"I": scores.mutual_information, "R": scores.r_score, "F": scores.f_score}
 
 
 def true_sensitivity(score: Score, child: int, parents: int, persons: int, max_records: int) -> float:
@@ -67,7 +68,7 @@ def test_a_quarter_of_the_bound_is_exceeded(score: Score) -> None:
 
 
 def test_several_candidates_and_nothing_at_all() -> None:
-    one = per_person("mutual-information", persons=50, max_records=2, candidates=[(3, 9)])
-    assert per_person("mutual-information", persons=50, max_records=2, candidates=[(2, 2), (3, 9)]) >= one
+    one = per_person("I", persons=50, max_records=2, candidates=[(3, 9)])
+    assert per_person("I", persons=50, max_records=2, candidates=[(2, 2), (3, 9)]) >= one
     with pytest.raises(InputError, match="candidates: found none"):
         per_person("R", persons=50, max_records=2, candidates=[])

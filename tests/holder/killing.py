@@ -231,22 +231,21 @@ def at_random_times(folder: Path, count: int, seed: int) -> dict[str, object]:
 
 
 def at_every_line(folder: Path, step: int, offset: int) -> dict[str, object]:
-    """Kill at every ``step``-th line of the holder's room that runs for one question, from the first to the last.
+    """Kill at every ``step``-th line of the holder's room that runs for one question, from ``offset`` to the last.
 
-    Every study here asks one question, and every kill is of a study that has not asked it.
+    Every kill is on a new ledger, so that the same lines run each time, and every study is then resumed.
     """
     outcomes: dict[str, int] = {}
     kills, line = 0, offset
     killed = True
     while killed:
-        world = new_world(folder, line, "independent", POINTS_PER_LEDGER)
-        while killed and world.finished < POINTS_PER_LEDGER - 1:
-            killed = attempt(world, line=line)
-            kills += killed
-            line += step
-            finish(world)
+        world = new_world(folder, line, "independent", 2)
+        killed = attempt(world, line=line)
         for outcome, times in world.outcomes.items():
             outcomes[outcome] = outcomes.get(outcome, 0) + times
+        kills += killed
+        line += step
+        finish(world)
     return {"kills": kills, "lines": line, **outcomes}
 
 

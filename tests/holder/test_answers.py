@@ -114,9 +114,8 @@ def test_votes_follow_the_mechanism_exactly(mechanism: Mechanism, score: Score) 
     pairs: list[tuple[int, tuple[int, ...]]] = [(child, (0, 1)) for child in (2, 3)]
     function = {"I": scores.mutual_information, "R": scores.r_score}[score]
     values = np.array([function(contingency(data.codes, SCHEMA.sizes, (c, *pa))) for c, pa in pairs])
-    name: sensitivity.Score = "mutual-information" if score == "I" else "R"
     sizes = [(SCHEMA.sizes[c], 6) for c, _ in pairs]
-    delta = sensitivity.step_sensitivity(name, records=60, candidates=sizes)
+    delta = sensitivity.step_sensitivity(score, records=60, candidates=sizes)
     noise = SimulatedNoise(11)
     votes = np.zeros(2)
     for _ in range(4000):

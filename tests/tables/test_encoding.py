@@ -165,7 +165,7 @@ def test_the_caller_keeps_its_own_array() -> None:
 
 
 def values_of(table: Table) -> list[list[Scalar | None]]:
-    return [column.to_list() for column in table.frame()]
+    return [column.to_list() for column in table.decoded()]
 
 
 def test_frame_gives_values_back() -> None:

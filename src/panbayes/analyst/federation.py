@@ -79,6 +79,11 @@ class Federation:
         return self._study
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The holders' names."""
+        return tuple(self._holders)
+
+    @property
     def traffic(self) -> Mapping[str, Traffic]:
         """Messages and bytes of each holder so far."""
         return {name: known.traffic for name, known in self._known.items()}

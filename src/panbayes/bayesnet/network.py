@@ -116,9 +116,12 @@ class Network:
         """Exact inference by position and code; its junction tree is compiled once and kept."""
         return Engine(self.structure, self.schema.sizes, self.tables)
 
-    def log_prob(self, table: Table) -> FloatArray:
-        """Return the natural log-probability of every record (−∞ where the network gives probability zero)."""
-        return log_probabilities(self.structure, self.tables, self._codes(table))
+    def log_prob(self, data: object) -> FloatArray:
+        """Return the natural log-probability of every record (−∞ where the network gives probability zero).
+
+        ``data`` is a table, or a file or data frame, which is encoded by the network's schema.
+        """
+        return log_probabilities(self.structure, self.tables, self._table(data).codes)
 
     def sample(self, n: int, seed: Seed = None, *, given: Evidence | None = None) -> Table:
         """Draw ``n`` records, exactly from the joint distribution, or exactly from it given evidence."""
@@ -171,13 +174,13 @@ class Network:
             log_prob=float(log_probabilities(self.structure, self.tables, column)[0]),
         )
 
-    def classify(self, table: Table, target: str) -> Classification:
+    def classify(self, data: object, target: str) -> Classification:
         """Return the distribution and best value of ``target`` for every record, given all its other attributes.
 
-        The record's own value of the target is not looked at.
+        ``data`` is a table, or a file or data frame. The record's own value of the target is not looked at.
         """
         place = self.schema.index(target, argument="target")
-        probabilities = classify_codes(self.structure, self.tables, self._codes(table), place)
+        probabilities = classify_codes(self.structure, self.tables, self._table(data).codes, place)
         codes = probabilities.argmax(axis=1).astype(code_type(self.schema))
         return Classification(self.schema.attributes[place], codes, probabilities)
 
@@ -219,11 +222,15 @@ class Network:
             remedy="give less evidence, or other values",
         )
 
-    def _codes(self, table: Table) -> Codes:
+    def _table(self, data: object) -> Table:
+        """Take a table, or encode a file or data frame by the network's schema."""
+        if not isinstance(data, Table):
+            return Table.read(data, self.schema, every_record=True)
+        table = data
         if table.schema is not self.schema and table.schema.hash != self.schema.hash:
             raise InputError(
                 "table",
                 found=f'is encoded by another schema ("{table.schema.name}", {table.schema.hash[:12]})',
                 remedy=f'encode it by the network\'s, "{self.schema.name}", {self.schema.hash[:12]}',
             )
-        return table.codes
+        return table

@@ -64,7 +64,7 @@ def demo(
         chosen = networks[CHOSEN]
         synthetic = chosen.sample(sum(HOSPITALS.values()), SEED)
         with output_file(output / "synthetic.csv") as temporary:
-            synthetic.frame().write_csv(temporary)
+            synthetic.decoded().write_csv(temporary)
         chosen.save(output / "model.json")
         drawn = _draw(chosen, hospitals, synthetic, output)
     data = {
@@ -85,7 +85,7 @@ def _patients(output: Path) -> tuple[dict[str, Table], Table]:
     test = population.sample(TEST, rng)
     for name, table in (*hospitals.items(), ("test", test)):
         with output_file(output / f"{name}.csv") as temporary:
-            table.frame().write_csv(temporary)
+            table.decoded().write_csv(temporary)
     return hospitals, test
 
 

@@ -173,6 +173,7 @@ def _facts(path: Path, summary: Summary) -> dict[str, object]:
         "cap": None if summary.cap is None else loss_to_json(summary.cap),
         "spent": loss_to_json(summary.spent),
         "left": None if summary.left is None else loss_to_json(summary.left),
+        "first": summary.first,
         "head": summary.head,
         "studies": [
             {

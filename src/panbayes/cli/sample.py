@@ -35,7 +35,7 @@ def sample(
     network = load(model)
     evidence = parse_evidence(given or (), argument="--given")
     with output_file(output) as temporary, working(f"drawing {number:,} records"):
-        write_frame(network.sample(number, seed, given=evidence).frame(), temporary, kind=output)
+        write_frame(network.sample(number, seed, given=evidence).decoded(), temporary, kind=output)
     emit(
         {"output": str(output), "records": number, "private": is_private(network)},
         [f"{output}: {number:,} synthetic records.", origin(network, model)],

@@ -26,14 +26,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
 
 from panbayes.public.composition import Adjacency
 from panbayes.public.errors import InputError
 from panbayes.public.rounding import MAX_RECORDS, UNIT_ROUNDOFF, f_error, information_error, r_error, round_up
+from panbayes.public.study import Score
 
 __all__ = [
-    "Score",
     "contingency",
     "f_score",
     "mutual_information",
@@ -42,9 +41,6 @@ __all__ = [
     "r_score",
     "step_sensitivity",
 ]
-
-Score: TypeAlias = Literal["mutual-information", "R", "F"]
-"""The scores of :mod:`panbayes.bayesnet.scores` that a selection may use."""
 
 
 def contingency(*, adjacency: Adjacency, max_records: int = 1, tables: int = 1) -> int:
@@ -113,7 +109,7 @@ def padded(score: Score, *, records: int, child: int, parents: int) -> float:
     is defined for a binary child only.
     """
     n = _checked(records, child, parents)
-    if score == "mutual-information":
+    if score == "I":
         delta = mutual_information(records=n, child=child, parents=parents)
         error = information_error(records=n, child=child, parents=parents)
     elif score == "R":
@@ -130,8 +126,8 @@ def step_sensitivity(score: Score, *, records: int, candidates: Iterable[tuple[i
 
     Each candidate is (|X|, |Π|): the domain size of the child and that of its parents jointly (errata 6).
 
-    >>> step_sensitivity("mutual-information", records=100, candidates=[(2, 2), (3, 4)]) == padded(
-    ...     "mutual-information", records=100, child=3, parents=4
+    >>> step_sensitivity("I", records=100, candidates=[(2, 2), (3, 4)]) == padded(
+    ...     "I", records=100, child=3, parents=4
     ... )
     True
     """
@@ -161,7 +157,7 @@ def per_person(score: Score, *, persons: int, max_records: int, candidates: Iter
     pairs = set(candidates)
     if not pairs:
         raise InputError("candidates", found="found none", remedy="offer at least one candidate")
-    if score == "mutual-information":
+    if score == "I":
         each = math.log(most + 1) + most * math.log1p(1 / most)
         # The error grows with n but for a step of 2 in the unit of rounding.
         error = 2 * max(information_error(records=most, child=child, parents=parents) for child, parents in pairs)

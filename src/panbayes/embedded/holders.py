@@ -17,6 +17,7 @@ from traceback import print_exception
 
 from panbayes.dp.noise import SecureNoise, SimulatedNoise
 from panbayes.embedded.ledgers import open_ledger
+from panbayes.holder.binding import fingerprint
 from panbayes.holder.gate import Ask, Gate
 from panbayes.holder.ledger import Ledger
 from panbayes.public.errors import InputError, PanbayesError
@@ -43,14 +44,15 @@ def open_gates(
                 noise = SimulatedNoise(simulate).spawn(f"holder {name}".encode())
                 gates[name] = Gate(table, study, ledger, noise, report=_report).ask
                 continue
-            ledger = stack.enter_context(open_ledger(state, name, table))
+            records = fingerprint(table)
+            ledger = stack.enter_context(open_ledger(state, name, schema=table.schema.hash, records=records))
             if ledger.path is not None and owners.setdefault(ledger.path, name) != name:
                 raise InputError(
                     f"--holder {name}",
                     found=f"has the very records of holder {owners[ledger.path]}",
                     remedy="give every holder its own records",
                 )
-            gates[name] = Gate(table, study, ledger, SecureNoise(), report=_report).ask
+            gates[name] = Gate(table, study, ledger, SecureNoise(), report=_report, records=records).ask
         yield gates
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from panbayes.analyst.asking import SMOOTHING, learn_structure
 from panbayes.analyst.federation import Federation
-from panbayes.analyst.strategies import SMOOTHING, learn_from, learn_structure
+from panbayes.analyst.strategies import learn_from
 from panbayes.bayesnet.exact import ExactCounts
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.parameters import fit
@@ -49,14 +50,14 @@ def learn(
     tables = {name: _table(data, study, name) for name, data in named.items()}
     if not study.private:
         return _without_noise(study, tables)
-    if study.strategy == "privbayes" and len(tables) > 1:
-        raise InputError(
-            f"{study.source}, strategy",
-            found=f'"privbayes" learns from one holder, found {len(tables)}',
-            remedy='give one --holder, or use "noisy-majority-voting" or "noisy-model"',
-        )
     with open_gates(study, tables, state=state, simulate=simulate) as gates:
-        return learn_from(Federation(study, gates, simulated=simulate is not None))
+        federation = Federation(study, gates, simulated=simulate is not None)
+        network = learn_from(federation)
+    if simulate is not None:
+        return network
+    # The newest head of each ledger commits to all before it: who has the model can ask for the chain that leads there.
+    heads = {f"ledger head of {name}": list(found.values())[-1] for name, found in federation.heads.items()}
+    return replace(network, about={**network.about, **heads})
 
 
 def _table(data: object, study: Study, name: str) -> Table:

@@ -31,10 +31,8 @@ from typing import Final
 
 import platformdirs
 
-from panbayes.holder.binding import fingerprint
 from panbayes.holder.ledger import Ledger
 from panbayes.public.errors import InputError, LedgerError
-from panbayes.tables.table import Table
 
 __all__ = ["SUFFIX", "ledger_files", "ledger_folder", "ledger_path", "open_ledger"]
 
@@ -62,11 +60,13 @@ def ledger_files(state: str | Path | None) -> list[Path]:
     return sorted(path for path in ledger_folder(state).glob(f"*{SUFFIX}") if not path.name.startswith("."))
 
 
-def open_ledger(state: str | Path | None, holder: str, table: Table) -> Ledger:
-    """Open the ledger of these records, or of this holder, or a new one; see the module. It is bound to the records."""
-    records = fingerprint(table)
+def open_ledger(state: str | Path | None, holder: str, *, schema: str, records: bytes) -> Ledger:
+    """Open the ledger of these records, or of this holder, or a new one; see the module. It is bound to the records.
+
+    ``schema`` is the schema's hash, ``records`` the fingerprint of the table under it.
+    """
     with _locked(state):
-        found = [path for path in ledger_files(state) if _belongs(path, table.schema.hash, records)]
+        found = [path for path in ledger_files(state) if _belongs(path, schema, records)]
         if len(found) > 1:
             raise LedgerError(
                 str(found[0]),
@@ -75,7 +75,7 @@ def open_ledger(state: str | Path | None, holder: str, table: Table) -> Ledger:
             )
         ledger = Ledger.open(found[0] if found else ledger_path(state, holder), create=True)
         try:
-            ledger.bind(table.schema.hash, records)
+            ledger.bind(schema, records)
         except BaseException:
             ledger.close()
             raise

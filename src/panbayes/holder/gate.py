@@ -78,8 +78,17 @@ class Gate:
     been used for other records.
     """
 
-    def __init__(self, table: Table, study: Study, ledger: Ledger, noise: Noise, *, report: Report = _silent) -> None:
-        """Stand between ``table`` and the askers of ``study``."""
+    def __init__(
+        self,
+        table: Table,
+        study: Study,
+        ledger: Ledger,
+        noise: Noise,
+        *,
+        report: Report = _silent,
+        records: bytes | None = None,
+    ) -> None:
+        """Stand between ``table`` and the askers of ``study``. ``records`` is its fingerprint, where that is known."""
         if ledger.kept != noise.private:
             raise ValueError("a kept ledger and secure noise go together, as do a throwaway ledger and simulated noise")
         self._table = table
@@ -87,7 +96,7 @@ class Gate:
         self._ledger = ledger
         self._noise = noise
         self._report = report
-        self._records = fingerprint(table) if ledger.kept else b"simulated"
+        self._records = records or (fingerprint(table) if ledger.kept else b"simulated")
         ledger.bind(table.schema.hash, self._records)
 
     def ask(self, data: bytes) -> bytes:

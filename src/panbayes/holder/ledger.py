@@ -47,11 +47,12 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Where a ledger stands: spending per study and in total, the cap, and the head of the chain."""
+    """Where a ledger stands: spending per study and in total, the cap, and where the chain begins and ends."""
 
     studies: tuple[Spending, ...]
     cap: Pure | None
     entries: int
+    first: str
     head: str
 
     @property
@@ -107,7 +108,7 @@ class Transaction:
 
     def set_cap(self, cap: Pure | None) -> None:
         """Put another cap in force; the earlier ones stay on record."""
-        text = None if cap is None else loss_text(cap)
+        text = None if cap is None else self._text(cap)
         self.connection.execute("INSERT INTO caps (after, loss) VALUES (?, ?)", (self.last()[0], text))
 
     def bound(self, schema: str, records: bytes) -> bool | None:
@@ -144,7 +145,7 @@ class Transaction:
                 entry.study,
                 entry.question,
                 entry.kind,
-                loss_text(entry.loss),
+                self._text(entry.loss),
                 entry.reply,
                 entry.head,
                 asked,
@@ -161,6 +162,13 @@ class Transaction:
         )
         for sequence, study, question, kind, loss, reply, head in rows:
             yield Entry(sequence, study, question, kind, self.loss(loss), reply, head)
+
+    def _text(self, loss: Pure) -> str:
+        """Write a loss, and see that it can be read again: a ledger must never hold what it cannot add up."""
+        text = loss_text(loss)
+        if self.loss(text) != loss:
+            raise InternalError("a loss does not survive being written")
+        return text
 
     def loss(self, text: str) -> Pure:
         """Read a stored loss."""
@@ -249,7 +257,7 @@ class Ledger:
                 total = spent.get(study, Pure(Fraction(0)))
                 studies.append(Spending(study, agreed["name"], grant, total, entries[0]))
             sequence, head = turn.last()
-            return Summary(tuple(studies), turn.cap(), sequence, head)
+            return Summary(tuple(studies), turn.cap(), sequence, first_head(turn.secret("ledger")), head)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry."""

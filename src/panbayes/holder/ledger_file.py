@@ -20,7 +20,7 @@ import os
 import secrets
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -65,31 +65,37 @@ def create(path: Path) -> bool:
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as error:
-        raise LedgerError(
-            str(path),
-            found=f"cannot be made ({(error.strerror or 'not writable').lower()})",
-            remedy="give a folder that exists and that you may write to",
-        ) from None
+        raise _cannot_be_made(path, error) from None
     try:
         with guarded(path), closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
             # Nobody else knows the file yet: what counts is that it is on disk before it gets its name.
             connection.execute("PRAGMA journal_mode=OFF")
-            _initialise(connection)
+            _initialise(connection, lambda: secrets.token_bytes(32))
         _sync(temporary)
         try:
             path.hardlink_to(temporary)
         except FileExistsError:
             return False
+        except OSError as error:
+            raise _cannot_be_made(path, error) from None
         _sync(path.parent)
         return True
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def _cannot_be_made(path: Path, error: OSError) -> LedgerError:
+    return LedgerError(
+        str(path),
+        found=f"cannot be made ({(error.strerror or 'not writable').lower()})",
+        remedy="give a folder that exists, on a local disk, that you may write to",
+    )
+
+
 def memory() -> sqlite3.Connection:
-    """Make a ledger that is gone when it is closed."""
+    """Make a ledger that is gone when it is closed. It is always the same one, so that a simulation can be repeated."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    _initialise(connection)
+    _initialise(connection, lambda: bytes(32))
     return connection
 
 
@@ -145,7 +151,7 @@ def guarded(path: Path | None) -> Iterator[None]:
         ) from None
 
 
-def _initialise(connection: sqlite3.Connection) -> None:
+def _initialise(connection: sqlite3.Connection, number: Callable[[], bytes]) -> None:
     connection.execute("BEGIN")
     for statement in _TABLES.split(";"):
         connection.execute(statement)
@@ -153,7 +159,7 @@ def _initialise(connection: sqlite3.Connection) -> None:
         for verb in ("update", "delete"):
             connection.execute(_TRIGGER.format(table=table, verb=verb))
     for key in ("ledger", "key"):
-        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, secrets.token_bytes(32)))
+        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, number()))
     connection.execute(f"PRAGMA application_id={APPLICATION}")
     connection.execute(f"PRAGMA user_version={VERSION}")
     connection.execute("COMMIT")

@@ -21,6 +21,7 @@ from typing import Final
 from panbayes.public.errors import InputError
 
 __all__ = [
+    "MAX_DIGITS",
     "MAX_EPSILON",
     "Pure",
     "loss_from_json",

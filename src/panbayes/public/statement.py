@@ -122,7 +122,8 @@ def _describe(node: Composition) -> list[str]:
         case Sequential():
             return [line for part in node.parts for line in _describe(part)]
         case Parallel():
-            inner = [f"  {line}" for part in node.parts for line in _describe(part)]
+            different = dict.fromkeys(node.parts)  # equal parts are said once
+            inner = [f"  {line}" for part in different for line in _describe(part)]
             return [f"each of {len(node.parts)} separate tables, at most {loss_of(node)} each:", *inner]
         case Group():
             inner = [f"  {line}" for line in _describe(node.part)]

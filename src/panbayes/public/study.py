@@ -20,7 +20,8 @@ clip       "holder"              who removes negative counts: each holder before
                                  adding up
 first      the first attribute   the attribute that is placed first; a public choice
 theta      4                     with degree = "auto": how many times the noise the average cell must hold
-learner    "greedy"              what the analyst runs on noisy statistics: or "chow-liu", or "penalised" (BIC)
+learner    "greedy"              what the analyst runs on noisy statistics: or "chow-liu"; with BIC, "penalised"
+                                 (greedy with up to ``degree`` parents) or "hill-climbing"
 adjacency  "replace"             neighbouring tables differ by one replaced record; the number of records is public
 delta      0                     pure differential privacy
 ========== ===================== ====================================================================================
@@ -41,7 +42,7 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 from panbayes.public.composition import Adjacency
 from panbayes.public.document import Document, Section
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import parse_epsilon
+from panbayes.public.privacy import MAX_DIGITS, parse_epsilon
 from panbayes.public.schema import Schema
 
 __all__ = ["STUDY_VERSION", "Clip", "Learner", "Mechanism", "Score", "Strategy", "Study"]
@@ -57,7 +58,7 @@ Strategy: TypeAlias = Literal[
     "noisy-model",
     "non-private",
 ]
-Learner: TypeAlias = Literal["greedy", "chow-liu", "penalised"]
+Learner: TypeAlias = Literal["greedy", "chow-liu", "penalised", "hill-climbing"]
 Score: TypeAlias = Literal["I", "R", "F"]
 Mechanism: TypeAlias = Literal["permute-and-flip", "exponential"]
 Clip: TypeAlias = Literal["analyst", "holder"]
@@ -103,6 +104,7 @@ class Study:
             raise self._error("split", f"found {float(self.split):g}", "give a share between 0 and 1, such as 0.5")
         if not 0 < self.theta <= 1000:
             raise self._error("theta", f"found {float(self.theta):g}", "give a number above 0, such as 4")
+        self._check_digits()
         self._check_degree()
         if self.first is not None:
             self.schema.index(self.first, argument=f"{self.source}, first")
@@ -118,6 +120,16 @@ class Study:
         if value not in choices:
             allowed = " or ".join(f'"{choice}"' for choice in choices)
             raise self._error(key, f'found "{value}"', f"give {allowed}")
+
+    def _check_digits(self) -> None:
+        """Refuse shares of ε that messages and model files could not write exactly."""
+        epsilon = self.epsilon or Fraction(0)
+        votes = self.split * epsilon
+        shares = (epsilon, votes, votes / max(len(self.schema) - 1, 1), epsilon - votes, self.theta)
+        if any(max(share.numerator, share.denominator) >= 10**MAX_DIGITS for share in shares):
+            raise self._error(
+                "split", "too many digits in split, epsilon and theta together", "give numbers of fewer digits"
+            )
 
     def _check_degree(self) -> None:
         if self.degree == "auto":

@@ -10,15 +10,20 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 from narwhals.typing import IntoDataFrame
 
+from panbayes.public.attribute import Scalar, label_text
 from panbayes.public.errors import InputError
 
-__all__ = ["read_columns", "read_frame", "write_frame"]
+__all__ = ["FrameKind", "convert_frame", "frame_kind", "read_columns", "read_frame", "write_frame"]
+
+FrameKind: TypeAlias = Literal["polars", "pandas", "arrow"]
+"""The library a data frame belongs to."""
 
 _PARQUET_MAGIC: Final = b"PAR1"
 _KINDS: Final = "CSV (.csv, .tsv) or Parquet (.parquet)"
@@ -46,7 +51,15 @@ def read_frame(source: object, *, argument: str) -> pl.DataFrame:
     if isinstance(source, str | Path):
         return _read_file(Path(source), argument=argument)
     try:
-        return nw.from_native(cast(IntoDataFrame, source), eager_only=True).to_polars()
+        frame = nw.from_native(cast(IntoDataFrame, source), eager_only=True)
+        # pandas keeps mixed values as objects, which Arrow would refuse, depending on the data.
+        mixed = [name for name, dtype in frame.schema.items() if dtype == nw.Object]
+        texts = [_object_texts(frame.get_column(name)) for name in mixed]
+        return frame.drop(mixed).to_polars().with_columns(texts).select(map(str, frame.columns))
+    except nw.exceptions.DuplicateError:
+        raise InputError(
+            argument, found="has two columns of the same name", remedy="give every column a name of its own"
+        ) from None
     except ModuleNotFoundError:
         raise InputError(
             argument, found="is a pandas table, and pyarrow is not installed", remedy="run: pip install pyarrow"
@@ -56,6 +69,42 @@ def read_frame(source: object, *, argument: str) -> pl.DataFrame:
             argument,
             found=f"found a {type(source).__name__}",
             remedy=f"give a pandas, polars or Arrow table, or the path of a {_KINDS} file",
+        ) from None
+
+
+def _object_texts(values: nw.Series[Any]) -> pl.Series:
+    """Write a column of arbitrary objects as text, value by value."""
+    plain = (value.item() if isinstance(value, np.generic) else value for value in values.to_list())
+    texts = [
+        None if gone else label_text(value) if isinstance(value, Scalar) else str(value)
+        for value, gone in zip(plain, values.is_null().to_list(), strict=True)
+    ]
+    return pl.Series(str(values.name), texts, dtype=pl.String)
+
+
+def frame_kind(source: object) -> FrameKind:
+    """Tell which library a data frame belongs to; files count as polars."""
+    if isinstance(source, str | Path | pl.DataFrame):
+        return "polars"
+    implementation = nw.from_native(cast(IntoDataFrame, source), eager_only=True).implementation
+    if implementation.is_pandas():
+        return "pandas"
+    return "arrow" if implementation.is_pyarrow() else "polars"
+
+
+def convert_frame(frame: pl.DataFrame, kind: FrameKind) -> object:
+    """Turn a polars data frame into one of another library, which must be installed."""
+    try:
+        match kind:
+            case "polars":
+                return frame
+            case "pandas":
+                return frame.to_pandas()
+            case "arrow":
+                return frame.to_arrow()
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "kind", found=f"{kind} frames need {error.name}", remedy=f"run: pip install {error.name}"
         ) from None
 
 
@@ -90,13 +139,13 @@ def _read_csv(raw: bytes, *, separator: str, argument: str) -> pl.DataFrame:
     if b"\0" in raw:
         raise InputError(argument, found="is a binary file", remedy=f"give a {_KINDS} file")
     try:
-        text = raw.decode("utf-8-sig")
+        raw.decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(argument, found="is not UTF-8 text", remedy=f"give a {_KINDS} file in UTF-8") from None
     try:
-        header = next(csv.reader(io.StringIO(text), delimiter=separator))
+        header = next(csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), delimiter=separator))
         # polars fills short lines with nulls; a short last line is how a copy that broke off looks.
-        last = text.rpartition("\n")[2]
+        last = raw.rpartition(b"\n")[2].decode("utf-8")
         if '"' not in last and last.count(separator) + 1 != len(header):
             raise csv.Error
         frame = pl.read_csv(raw, separator=separator, infer_schema=False)

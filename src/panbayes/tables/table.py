@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from panbayes.public.schema import Schema
 from panbayes.tables.encoding import decode_column, encode_column
-from panbayes.tables.sources import read_columns
+from panbayes.tables.sources import FrameKind, convert_frame, frame_kind, read_columns
 from panbayes.tables.units import first_records
 
 __all__ = ["Codes", "Table", "code_type"]
@@ -35,12 +35,14 @@ class Table:
     """Records encoded by a schema. ``codes[a, i]`` is the code of attribute ``a`` in record ``i``.
 
     ``persons`` is the number of people where the schema names a privacy unit, else None (one record each).
-    The codes are made read-only and are checked against the domains, since the counting kernels trust them.
+    ``kind`` is the library of the data frame it was read from, in which :meth:`frame` gives it back. The codes are made
+    read-only and are checked against the domains, since the counting kernels trust them.
     """
 
     schema: Schema
     codes: Codes
     persons: int | None = None
+    kind: FrameKind = "polars"
 
     def __post_init__(self) -> None:
         """Check the shape, the type and every code."""
@@ -74,7 +76,7 @@ class Table:
         codes = np.empty((len(schema), frame.height), dtype=code_type(schema))
         for row, attribute in zip(codes, schema.attributes, strict=True):
             row[:] = encode_column(frame[attribute.name], attribute, schema.missing_values)
-        return cls(schema, codes, persons)
+        return cls(schema, codes, persons, frame_kind(source))
 
     @property
     def records(self) -> int:
@@ -91,10 +93,17 @@ class Table:
         if self.persons is not None:
             raise ValueError("a table with a privacy unit is split by persons, not by records")
         chosen: Codes = self.codes[:, records]
-        return Table(self.schema, chosen)
+        return Table(self.schema, chosen, kind=self.kind)
 
-    def frame(self) -> pl.DataFrame:
-        """Decode into a data frame whose values encode back to the same codes."""
+    def decoded(self) -> pl.DataFrame:
+        """Decode into a polars data frame whose values encode back to the same codes."""
         return pl.DataFrame(
             [decode_column(codes, a).alias(a.name) for codes, a in zip(self.codes, self.schema.attributes, strict=True)]
         )
+
+    def frame(self, kind: FrameKind | None = None) -> Any:
+        """Decode into a data frame of ``kind``, by default of the library the table was read from.
+
+        The type depends on that library, hence Any; :meth:`decoded` is the typed way to polars.
+        """
+        return convert_frame(self.decoded(), kind or self.kind)

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from panbayes.cli.output import aligned
+
+WAIT = "import time\nfrom panbayes.cli.output import working\nwith working('learning from 3 holders'): time.sleep({})\n"
+
+
+def on_a_terminal(seconds: float) -> str:
+    """Run with standard error on a pseudo-terminal and return what appeared there."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([sys.executable, "-c", WAIT.format(seconds)], stderr=theirs) as running:
+        os.close(theirs)
+        shown = b""
+        try:
+            while chunk := os.read(ours, 4096):
+                shown += chunk
+        except OSError:  # Linux reports the end of a pseudo-terminal as an error
+            pass
+    os.close(ours)
+    assert running.returncode == 0
+    return shown.decode()
+
+
+def test_a_bar_appears_on_a_terminal_after_two_seconds() -> None:
+    shown = on_a_terminal(3.0)
+    assert "learning from 3 holders" in shown
+    assert "0:00:0" in shown
+
+
+def test_quick_work_and_pipes_stay_silent() -> None:
+    assert on_a_terminal(0.1) == ""
+    done = subprocess.run([sys.executable, "-c", WAIT.format(2.5)], capture_output=True, text=True, check=True)
+    assert done.stderr == done.stdout == ""
+
+
+@pytest.mark.parametrize("rows", [[("a", "b"), ("longer", "1,000"), ("x", "2.5")]])
+def test_numbers_stand_to_the_right(rows: list[tuple[str, str]]) -> None:
+    assert aligned(rows, indent=0) == ["a           b", "longer  1,000", "x         2.5"]
