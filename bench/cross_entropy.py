@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from bench.data import diabetes
-from panbayes.analyst.strategies import SMOOTHING
+from panbayes.analyst.asking import SMOOTHING
 from panbayes.bayesnet.exact import ExactCounts
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.parameters import fit
