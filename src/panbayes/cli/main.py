@@ -44,6 +44,7 @@ VERBS: Final = {
     "export": "Write a model in the Bayesian interchange format (BIF), which pgmpy, pyAgrum and others read.",
     "schema": "Draft a public schema from a table, or check a table against one.",
     "dataset": "Write a public dataset and its schema, ready to use.",
+    "stream": "Count distinct users of a stream; the state itself is private.",
     "holder": "Look after what a holder keeps: its ledger of privacy spent.",
     "demo": "Run the main job on generated data and show what it did.",
 }
