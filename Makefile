@@ -13,7 +13,7 @@ help:
 	@echo "make test   every test (about 5 minutes on 2 cores)"
 	@echo "make lint   ruff, mypy --strict, the architecture test"
 	@echo "make bench  speed, as ratios measured in one run"
-	@echo "make bench-accuracy  cross entropies of every strategy on Diabetes (about AAA minutes)"
+	@echo "make bench-accuracy  cross entropies of every strategy on Diabetes (about 5 minutes)"
 	@echo "make peers  install dpart and DataSynthesizer into $(PEERS), for make bench to compare with"
 	@echo "make soak   long fuzz and fault runs"
 	@echo "make lock   pin the newest dependencies again (needs uv)"
