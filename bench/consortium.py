@@ -100,8 +100,8 @@ def _strategies(table: Table) -> None:
         middle = _learning(study, tables, RUNS)
         target = f" (target: {TARGETS[strategy]})" if strategy in TARGETS else ""
         print(
-            f"  {strategy:<28} {middle:.2f} s{target}; per holder {each.messages} questions, "
-            f"{each.bytes_sent:,} bytes to it, {each.bytes_received:,} from it"
+            f"  {strategy:<28} {middle:.2f} s{target}; messages per holder: {each.messages} "
+            f"({each.bytes_sent:,} bytes to it, {each.bytes_received:,} from it)"
         )
 
 
@@ -110,7 +110,8 @@ def _resample(table: Table, records: int, seed: int) -> Table:
 
 
 def _records(table: Table) -> None:
-    print("records resampled, in CPU-s, and the cost of a record relative to the table as it is (linear or less: ≤ 1):")
+    print("records resampled, in CPU-s, and in brackets the cost of a record relative to 1x: above 1x, linear or less")
+    print("gives at most 1; below 1x, the cost that does not depend on the records shows:")
     cases: tuple[tuple[Strategy, int], ...] = (
         ("privbayes", 1),
         ("noisy-majority-voting", 3),
