@@ -3,15 +3,20 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PEERS := .venv-peers
 WORKERS ?= 2
+PEERS ?= .venv-peers
 
-.PHONY: help demo test lint format bench soak lock clean
+.PHONY: help demo test lint format bench bench-quality peers bench-accuracy peers soak lock clean
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
 	@echo "make test   every test (about 5 minutes on 2 cores)"
 	@echo "make lint   ruff, mypy --strict, the architecture test"
 	@echo "make bench  speed, as ratios measured in one run"
+	@echo "make bench-quality  accuracy of all strategies and, after make peers, of public systems (long)"
+	@echo "make bench-accuracy  cross entropies of every strategy on Diabetes (about 5 minutes)"
+	@echo "make peers  install dpart and DataSynthesizer into $(PEERS), for make bench to compare with"
 	@echo "make soak   long fuzz and fault runs"
 	@echo "make lock   pin the newest dependencies again (needs uv)"
 
@@ -42,12 +47,37 @@ format: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m bench
 
+bench-accuracy: $(READY)
+	@$(BIN)/python -m bench.cross_entropy
+
+# dpart's own pins cannot be installed on Python 3.11 (see bench/peers-overrides.in), hence --no-deps.
+$(PEERS)/.ready: requirements-peers.lock
+	@echo "installing into $(PEERS) (once)"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps -r requirements-peers.lock
+	@touch $@
+
+peers: $(PEERS)/.ready
+
+bench-quality: $(READY)
+	@$(BIN)/python -m bench.quality --peers $(PEERS)/bin/python
+
+peers: $(PEERS)/.ready
+
+$(PEERS)/.ready: bench/requirements-peers.lock
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check -r bench/requirements-peers.lock
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -r bench/requirements-more-peers.txt \
+		|| echo "peers: some of bench/requirements-more-peers.txt cannot be installed here; they are left out"
+	@touch $@
+
 soak: $(READY)
 	@PANBAYES_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/soak
 
 lock:
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group dev --no-annotate --no-header --no-emit-index-url --output-file requirements-dev.lock pyproject.toml
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate --no-header --no-emit-index-url --constraint requirements-dev.lock --output-file requirements.lock pyproject.toml
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate --no-header --no-emit-index-url --override bench/peers-overrides.in --output-file requirements-peers.lock bench/peers.in
 
 clean:
-	rm -rf $(VENV) demo-output dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) demo-output dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

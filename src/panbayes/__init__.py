@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from panbayes.bayesnet.network import Network as Network
     from panbayes.embedded.learn import learn as learn
+    from panbayes.panprivate.estimator import DensityEstimator as DensityEstimator
     from panbayes.public.attribute import Attribute as Attribute
     from panbayes.public.errors import InputError as InputError
     from panbayes.public.errors import PanbayesError as PanbayesError
@@ -36,6 +37,7 @@ __version__ = "0.1.0"
 
 _PLACES: Final = {
     "Attribute": "panbayes.public.attribute",
+    "DensityEstimator": "panbayes.panprivate.estimator",
     "InputError": "panbayes.public.errors",
     "Network": "panbayes.bayesnet.network",
     "PanbayesError": "panbayes.public.errors",
@@ -49,6 +51,7 @@ _PLACES: Final = {
 
 __all__ = [
     "Attribute",
+    "DensityEstimator",
     "InputError",
     "Network",
     "PanbayesError",

@@ -61,7 +61,8 @@ class Recorded:
 
     def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> dict[str, Release]:
         check_query(self.study, query)
-        check(query, self.study.schema)
+        for table in self.tables.values():
+            check(query, self.study.schema, table.size)
         self.asked.append((round_number, query))
         identity = question(query, study=self.study.hash, round_number=round_number).id
         noise = SimulatedNoise(self.seed)

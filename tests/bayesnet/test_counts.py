@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from panbayes.bayesnet import exact
+from panbayes.bayesnet import candidate_scores, exact
 from panbayes.bayesnet.candidate_scores import determination, distance, information, table_score
 from panbayes.bayesnet.counts import TableCounts
 from panbayes.bayesnet.exact import ExactCounts
 from panbayes.bayesnet.scores import f_score, mutual_information, r_score
+from panbayes.public.attribute import Attribute
 from panbayes.public.errors import InputError
 from panbayes.public.rounding import information_bits
+from panbayes.public.schema import Schema
 from panbayes.tables.diabetes import load_diabetes
 from panbayes.tables.table import Table
 from tests.bayesnet.brute import plain_schema, random_network, seeds
@@ -100,3 +102,18 @@ def test_diabetes_to_the_bit(diabetes_path: Path) -> None:
             for c in (t[t > 1].astype(np.float64) for t in tables)
         ]
         assert found.tolist() == units
+
+
+def test_scores_do_not_depend_on_how_candidates_are_batched(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    schema = Schema(
+        "s", tuple(Attribute(f"a{i}", categories=tuple(range(size))) for i, size in enumerate((2, 3, 5, 4)))
+    )
+    codes = np.array([rng.integers(0, size, 60) for size in schema.sizes], dtype=np.uint8)
+    counts = ExactCounts(Table(schema, codes))
+    asked = (counts, [(), (0,), (0, 1)], [2, 3])
+    whole = candidate_scores.distance(*asked)
+    assert whole.shape == (3, 2)
+    for most in (1, 12, 13, 40):
+        monkeypatch.setattr(candidate_scores, "_BATCH_CELLS", most)
+        assert np.array_equal(candidate_scores.distance(*asked), whole)

@@ -6,6 +6,7 @@ import shutil
 import stat
 from fractions import Fraction
 from pathlib import Path
+from sqlite3 import Connection
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from panbayes.analyst.federation import Federation
 from panbayes.dp.noise import SecureNoise
 from panbayes.embedded.holders import open_gates
-from panbayes.embedded.ledgers import ledger_files, ledger_folder, ledger_path, open_ledger
+from panbayes.embedded.ledgers import ledger_files, ledger_folder, ledger_path, open_ledgers
+from panbayes.holder import ledger_file
 from panbayes.holder.binding import fingerprint
 from panbayes.holder.gate import Gate
 from panbayes.holder.ledger import Ledger
@@ -41,7 +43,7 @@ def spending(state: Path) -> dict[str, Fraction]:
 
 
 def north(state: Path, seed: int) -> Ledger:
-    return open_ledger(state, "north", schema=SCHEMA.hash, records=fingerprint(table(seed)))
+    return open_ledgers(state, {"north": (SCHEMA.hash, fingerprint(table(seed)))})["north"]
 
 
 ONE = study("independent")
@@ -111,6 +113,34 @@ def test_a_damaged_ledger_in_the_folder_is_not_passed_over(tmp_path: Path) -> No
     ledger_path(tmp_path, "north").write_bytes(b"")
     with pytest.raises(LedgerError, match=r"north-.*not a ledger, or a damaged one"):
         run(ONE, {"south": table(1)}, tmp_path)
+
+
+def test_many_holders_find_their_own_ledgers_under_other_names_and_each_file_is_opened_twice_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once to look whose it is and once to use it, however many holders there are."""
+    tables = {f"holder {seed}": table(seed) for seed in range(1, 9)}
+    first = run(ONE, tables, tmp_path)
+    opened: list[Path] = []
+    original = ledger_file.connect
+
+    def counted(path: Path, *, busy_seconds: float) -> Connection:
+        opened.append(path)
+        return original(path, busy_seconds=busy_seconds)
+
+    monkeypatch.setattr(ledger_file, "connect", counted)
+    renamed = {f"clinic {9 - seed}": records for seed, records in enumerate(tables.values(), start=1)}
+    second = run(ONE, renamed, tmp_path)
+    assert list(second.values()) == list(first.values())
+    assert sorted(opened) == sorted(2 * ledger_files(tmp_path))
+    assert len(opened) == 2 * len(tables)
+
+
+def test_a_ledger_made_for_one_holder_is_not_taken_for_the_next_of_the_same_run(tmp_path: Path) -> None:
+    """The unused ledger of one name is bound to other records first; then its former records come along."""
+    north(tmp_path, 1).close()
+    run(ONE, {"north": table(2), "south": table(1)}, tmp_path)
+    assert spending(tmp_path) == {"north": 1, "south": 1}
 
 
 def test_names_stay_apart(tmp_path: Path) -> None:

@@ -86,3 +86,14 @@ def test_a_person_with_several_records(tmp_path: Path) -> None:
     assert network.privacy is not None
     assert network.privacy.unit == "person"
     assert any("At most 5 records" in line for line in network.privacy.lines())
+
+
+def test_a_table_that_does_not_know_its_persons_is_refused_under_a_unit(tmp_path: Path) -> None:
+    """Otherwise one person's thousand records would be protected as if they were one."""
+    attribute = panbayes.Attribute("a", categories=("x", "y"))
+    schema = panbayes.Schema("u", (attribute,), unit=panbayes.Unit("who", 1))
+    frame = pl.DataFrame({"a": ["x"] * 1000 + ["y"], "who": ["me"] * 1000 + ["you"]})
+    study = panbayes.Study("s", schema, "independent", Fraction(1))
+    with pytest.raises(panbayes.InputError, match="does not know whose its records are"):
+        panbayes.learn(study, panbayes.Table.read(frame, schema, every_record=True), state=tmp_path)
+    panbayes.learn(study, panbayes.Table.read(frame, schema), state=tmp_path)

@@ -11,9 +11,11 @@ import pytest
 from scipy import stats
 
 from panbayes.bayesnet import scores
+from panbayes.bayesnet.search import GreedySearch
 from panbayes.dp import sensitivity
 from panbayes.dp.noise import SecureNoise, SimulatedNoise
 from panbayes.dp.privacy_loss import selection_pmf
+from panbayes.holder import answers
 from panbayes.holder.answers import answer, check, loss_of
 from panbayes.protocol.messages import (
     CountsAnswer,
@@ -182,13 +184,52 @@ BAD: list[tuple[Query, str]] = [
 @pytest.mark.parametrize(("query", "message"), BAD)
 def test_senseless_queries_are_refused(query: Query, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check(query, SCHEMA)
+        check(query, SCHEMA, 200)
 
 
 def test_tables_that_are_too_large_are_refused_with_their_size() -> None:
     wide = Schema("w", tuple(Attribute(f"a{i}", categories=tuple(range(1000))) for i in range(4)))
     with pytest.raises(InputError, match="1,000,000,000 cells"):
-        check(CountsQuery(((0, 1, 2),), "1", clip=False), wide)
+        check(CountsQuery(((0, 1, 2),), "1", clip=False), wide, 200)
     with pytest.raises(InputError, match="1,000,000,000 cells"):
-        check(model_query(degree=2), wide)
-    check(CountsQuery(tuple(combinations(range(4), 2)), "1", clip=False), wide)
+        check(model_query(degree=2), wide, 200)
+    check(CountsQuery(tuple(combinations(range(4), 2)), "1", clip=False), wide, 200)
+
+
+def test_automatic_degree_is_held_against_the_tables_it_can_lead_to() -> None:
+    """With theta no table has more than n·ε₂/(2Nθ) cells, however large the domains."""
+    wide = Schema("w", tuple(Attribute(f"a{i}", categories=tuple(range(10))) for i in range(100)))
+    query = model_query(degree=8, theta="4")
+    check(query, wide, 1_000_000)  # 625 cells: no parent, or one of 100
+    with pytest.raises(InputError, match="8: 16,675,100 candidates in a step"):
+        check(query, wide, 100_000_000)  # 62,500 cells: 1 + 100 + 4,950 + 161,700 sets of parents, 100 children
+    with pytest.raises(InputError, match="asks for tables of 1,000,000,000 cells"):
+        check(query, Schema("w", wide.attributes[:9]), 2**50)
+
+
+def test_candidates_are_counted_as_the_largest_round_has_them() -> None:
+    schema = Schema("w", tuple(Attribute(f"a{i}", categories=(0, 1)) for i in range(12)))
+    for degree, theta, exact in ((3, None, True), (3, "1/1000", False)):
+        search = GreedySearch(12, degree, exact=exact)
+        most = 0
+        while not search.done:
+            most = max(most, len(search.candidates))
+            search.place(search.remaining[0], ())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(answers, "MAX_CANDIDATES", most)
+            check(model_query(degree=degree, theta=theta), schema, 2**30)
+            patch.setattr(answers, "MAX_CANDIDATES", most - 1)
+            with pytest.raises(InputError, match=f"{most:,} candidates"):
+                check(model_query(degree=degree, theta=theta), schema, 2**30)
+
+
+def test_a_model_whose_tables_would_be_too_large_together_gets_fewer_parents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether they are depends on the choices, so a refusal would be a release that nobody paid for."""
+    monkeypatch.setattr(answers, "DEFAULT_CELL_LIMIT", 40)
+    found = answer(model_query(structure_epsilon="900"), table(3000), noise=SimulatedNoise(1))
+    assert isinstance(found, ModelAnswer)
+    cells = [math.prod(SCHEMA.sizes[a] for a in (pair.child, *pair.parents)) for pair in found.pairs]
+    assert sum(cells) <= 40
+    assert unpack_cells(found.cells).size == sum(cells)
+    assert [len(pair.parents) for pair in found.pairs] != [0, 1, 2, 2]
+    assert any(pair.parents for pair in found.pairs)

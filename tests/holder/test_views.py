@@ -229,4 +229,4 @@ def test_rules_are_kept() -> None:
 )
 def test_nonsense_is_refused_from_public_facts(query: TablesQuery | ChoiceQuery, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check(query, SCHEMA)
+        check(query, SCHEMA, 10)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -61,6 +62,14 @@ def test_a_good_schema() -> None:
         ("missing = true", "missing = 1", 8, "attributes[1].missing: found 1; give true, false or a label"),
         ('name = "insulin"', 'name = "age"', None, 'found "age" twice'),
         ("[[attributes]]", "[attributes]", None, ""),
+        (
+            "bins = [0, 40, 65, 120]",
+            f"bins = [0, {10**400}]",
+            7,
+            "attributes[1].bins[2]: found an integer beyond 64 bits",
+        ),
+        ("bins = [0, 40, 65, 120]", f"bins = [0, {'9' * 5000}]", None, "is not valid TOML"),
+        ("version = 1", f"version = {2**63}", 1, "version: found an integer beyond 64 bits"),
     ],
 )
 def test_errors_name_the_file_the_line_and_the_key(old: str, new: str, line: int | None, message: str) -> None:
@@ -74,6 +83,20 @@ def test_errors_name_the_file_the_line_and_the_key(old: str, new: str, line: int
     assert "\n" not in shown
     if line is not None:
         assert f"line {line}," in shown
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        {"categories": (1, 10**400)},
+        {"bins": (0, 10**400)},
+        {"bins": (0, 1), "impute": 10**400},
+        {"categories": (1, float("nan"))},
+    ],
+)
+def test_numbers_that_no_float_holds(domain: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match='attribute "age"'):
+        Attribute("age", **domain)
 
 
 @pytest.mark.parametrize("key", ["version", "name", "status", "attributes"])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -46,6 +47,21 @@ def test_the_schema_is_found_beside_the_study(folder: Path, monkeypatch: pytest.
     (folder / "sub" / "study.toml").write_text(GOOD.replace("s.toml", "../s.toml"))
     monkeypatch.chdir(tmp_path.parent)
     assert Study.load(folder / "sub" / "study.toml").schema == SCHEMA
+
+
+def test_shares_of_epsilon_that_no_message_could_carry(folder: Path) -> None:
+    text = GOOD.replace("0.1", "0.1234567890123456") + "split = 0.3333333333333333\n"
+    with pytest.raises(InputError, match="line 6, split: too many digits in split, epsilon and theta together"):
+        load(folder, text)
+    assert load(folder, text.replace("0.3333333333333333", "0.333")).split == Fraction(333, 1000)
+
+
+@pytest.mark.parametrize("degree", [1, "auto"])
+def test_one_attribute_can_only_be_learned_alone(degree: Literal[1, "auto"]) -> None:
+    alone = Schema("s", SCHEMA.attributes[:1])
+    with pytest.raises(InputError, match='strategy: found "privbayes", and the schema has one attribute; give "indep'):
+        Study("s", alone, "privbayes", Fraction(1), degree=degree)
+    Study("s", alone, "independent", Fraction(1))
 
 
 def test_non_private_needs_no_epsilon(folder: Path) -> None:

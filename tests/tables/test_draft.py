@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -127,3 +128,10 @@ def test_a_table_fits_its_own_draft(data: st.DataObject) -> None:
     assert fit.clean
     assert all(a.outside == 0 for a in fit.attributes)
     Table.read(frame, schema)
+
+
+def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(",sex\n0,F\n1,M\n")  # as pandas writes a frame with its index
+    text = draft_schema(tmp_path / "t.csv", name="t")
+    assert "# left out: a column without a name (row numbers?)" in text
+    assert Schema.parse(text).names == ("sex",)

@@ -153,3 +153,24 @@ def test_json_is_not_mistaken_for_csv(tmp_path: Path) -> None:
     path.write_text(json.dumps([{"sex": "F", "age": 1}]))
     with pytest.raises(InputError, match=r"t\.json"):
         Table.read(path, SCHEMA)
+
+
+def test_pandas_columns_of_mixed_values_have_codes_whatever_they_hold() -> None:
+    schema = Schema("s", (Attribute("a", categories=("x", "1", "2.5", "true"), other="other", missing="missing"),))
+    values = ["x", 1, 1.0, np.int64(1), 2.5, True, np.bool_(True), None, float("nan"), pd.NaT, {"y"}]
+    frame = pd.DataFrame({0: [1, "x"] * 5 + [1], "a": pd.Series(values, dtype=object)})
+    assert Table.read(frame, schema).codes[0].tolist() == [0, 1, 1, 1, 2, 3, 3, 5, 5, 5, 4]
+    with pytest.raises(InputError, match="has two columns of the same name"):
+        Table.read(pd.DataFrame([["x", "y"]], columns=["a", "a"]), schema)
+
+
+def test_durations_are_texts() -> None:
+    schema = Schema("s", (Attribute("a", categories=("PT1S",), other="other"),))
+    frame = pl.DataFrame({"a": pl.Series([1000, 2000]).cast(pl.Duration("ms"))})
+    assert Table.read(frame, schema).codes[0].tolist() == [0, 1]
+
+
+def test_names_of_columns_come_back_as_they_were_written(tmp_path: Path) -> None:
+    frame = pl.DataFrame({'na"me': ["1"], "a,b": ["2"], "ü\nx": ["3"]})
+    frame.write_csv(tmp_path / "t.csv")
+    assert read_frame(tmp_path / "t.csv", argument="t").equals(frame)

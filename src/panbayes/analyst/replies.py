@@ -109,7 +109,8 @@ def _check_model(answer: ModelAnswer, query: ModelQuery, sizes: Sequence[int]) -
         raise GarbageError("the model does not begin with the attribute that was asked for")
     placed = [query.first]
     for pair in answer.pairs[1:]:
-        _check_pair(pair, placed, query.degree, sizes, fewer=query.theta is not None)
+        # Fewer parents where they would not be useful, or where the tables together would be too large.
+        _check_pair(pair, placed, query.degree, sizes, fewer=True)
         placed.append(pair.child)
     _check_cells(answer.cells, [(*pair.parents, pair.child) for pair in answer.pairs], sizes, clipped=query.clip)
 

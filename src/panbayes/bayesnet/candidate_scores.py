@@ -65,12 +65,11 @@ def table_score(function: Callable[[CountArray], float]) -> Score:
     """Make a score from a function of one table without negative entries (child on axis 0, then the parents)."""
 
     def score(counts: Counts, parent_sets: Sequence[tuple[int, ...]], children: Sequence[int]) -> FloatArray:
-        result = np.empty((len(parent_sets), len(children)))
-        for rows in _batches(counts.sizes, parent_sets, children):
-            sets = [(child, *parents) for parents in parent_sets[rows] for child in children]
-            values = [function(np.maximum(table, 0)) for table in counts.tables(sets)]
-            result[rows] = np.array(values).reshape(-1, len(children))
-        return result
+        values: list[float] = []
+        for candidates in _batches(counts.sizes, parent_sets, children):
+            sets = [(child, *parents) for child, parents in candidates]
+            values.extend(function(np.maximum(table, 0)) for table in counts.tables(sets))
+        return np.array(values, dtype=np.float64).reshape(len(parent_sets), len(children))
 
     return score
 
@@ -81,26 +80,29 @@ def _from_tables(
     parent_sets: Sequence[tuple[int, ...]],
     children: Sequence[int],
 ) -> FloatArray:
-    result = np.empty((len(parent_sets), len(children)))
-    for rows in _batches(counts.sizes, parent_sets, children):
-        candidates = [(child, parents) for parents in parent_sets[rows] for child in children]
+    values = [np.empty(0)]
+    for candidates in _batches(counts.sizes, parent_sets, children):
         tables = counts.count([tuple(sorted((child, *parents))) for child, parents in candidates])
-        result[rows] = function(tables, candidates).reshape(-1, len(children))
-    return result
+        values.append(function(tables, candidates))
+    return np.concatenate(values).reshape(len(parent_sets), len(children))
 
 
-def _batches(sizes: Sequence[int], parent_sets: Sequence[tuple[int, ...]], children: Sequence[int]) -> Iterator[slice]:
-    """Cut the parent sets so that the tables of one batch stay small in memory."""
-    per_row = sum(sizes[child] for child in children)
-    start, cells = 0, 0
-    for row, parents in enumerate(parent_sets):
-        more = per_row * math.prod(sizes[p] for p in parents)
-        if cells and cells + more > _BATCH_CELLS:
-            yield slice(start, row)
-            start, cells = row, 0
-        cells += more
-    if start < len(parent_sets):
-        yield slice(start, len(parent_sets))
+def _batches(
+    sizes: Sequence[int], parent_sets: Sequence[tuple[int, ...]], children: Sequence[int]
+) -> Iterator[list[Candidate]]:
+    """Cut the candidates, children running fastest, so that the tables of one batch stay small in memory."""
+    batch: list[Candidate] = []
+    cells = 0
+    for parents in parent_sets:
+        combinations = math.prod(sizes[p] for p in parents)
+        for child in children:
+            if batch and cells + combinations * sizes[child] > _BATCH_CELLS:
+                yield batch
+                batch, cells = [], 0
+            batch.append((child, parents))
+            cells += combinations * sizes[child]
+    if batch:
+        yield batch
 
 
 def _weighed_information(

@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Annotated, Final
 
 import typer
+from typer.main import get_command
 
 from panbayes import __version__
 from panbayes.public.errors import PanbayesError
@@ -43,6 +44,7 @@ VERBS: Final = {
     "export": "Write a model in the Bayesian interchange format (BIF), which pgmpy, pyAgrum and others read.",
     "schema": "Draft a public schema from a table, or check a table against one.",
     "dataset": "Write a public dataset and its schema, ready to use.",
+    "stream": "Count distinct users of a stream; the state itself is private.",
     "holder": "Look after what a holder keeps: its ledger of privacy spent.",
     "demo": "Run the main job on generated data and show what it did.",
 }
@@ -103,7 +105,8 @@ def run() -> None:
     """Run the command line and exit."""
     sys.excepthook = _report_bug
     try:
-        build(next((word for word in sys.argv[1:] if not word.startswith("-")), None))()
+        # Not app(): Typer would put its own hook in place of ours, and show tracebacks.
+        get_command(build(next((word for word in sys.argv[1:] if not word.startswith("-")), None)))()
     except PanbayesError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)

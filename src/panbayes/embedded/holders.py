@@ -16,7 +16,7 @@ from pathlib import Path
 from traceback import print_exception
 
 from panbayes.dp.noise import SecureNoise, SimulatedNoise
-from panbayes.embedded.ledgers import open_ledger
+from panbayes.embedded.ledgers import open_ledgers
 from panbayes.holder.binding import fingerprint
 from panbayes.holder.gate import Ask, Gate
 from panbayes.holder.ledger import Ledger
@@ -36,24 +36,42 @@ def open_gates(
     ``state`` is where ledgers are kept, by default the user's state directory. The gates close with the block.
     """
     with ExitStack() as stack:
-        gates: dict[str, Ask] = {}
-        owners: dict[Path, str] = {}
-        for name, table in tables.items():
-            if simulate is not None:
-                ledger = stack.enter_context(Ledger.throwaway())
-                noise = SimulatedNoise(simulate).spawn(f"holder {name}".encode())
-                gates[name] = Gate(table, study, ledger, noise, report=_report).ask
-                continue
-            records = fingerprint(table)
-            ledger = stack.enter_context(open_ledger(state, name, schema=table.schema.hash, records=records))
-            if ledger.path is not None and owners.setdefault(ledger.path, name) != name:
-                raise InputError(
-                    f"--holder {name}",
-                    found=f"has the very records of holder {owners[ledger.path]}",
-                    remedy="give every holder its own records",
-                )
-            gates[name] = Gate(table, study, ledger, SecureNoise(), report=_report, records=records).ask
+        gates: dict[str, Ask]
+        if simulate is not None:
+            gates = {
+                name: Gate(
+                    table,
+                    study,
+                    stack.enter_context(Ledger.throwaway()),
+                    SimulatedNoise(simulate).spawn(f"holder {name}".encode()),
+                    report=_report,
+                ).ask
+                for name, table in tables.items()
+            }
+        else:
+            gates = _secure_gates(study, tables, state, stack)
         yield gates
+
+
+def _secure_gates(
+    study: Study, tables: Mapping[str, Table], state: str | Path | None, stack: ExitStack
+) -> dict[str, Ask]:
+    records = {name: fingerprint(table) for name, table in tables.items()}
+    ledgers = open_ledgers(state, {name: (table.schema.hash, records[name]) for name, table in tables.items()})
+    for ledger in ledgers.values():
+        stack.enter_context(ledger)
+    owners: dict[Path | None, str] = {}
+    for name, ledger in ledgers.items():
+        if owners.setdefault(ledger.path, name) != name:
+            raise InputError(
+                f"--holder {name}",
+                found=f"has the very records of holder {owners[ledger.path]}",
+                remedy="give every holder its own records",
+            )
+    return {
+        name: Gate(table, study, ledgers[name], SecureNoise(), report=_report, records=records[name]).ask
+        for name, table in tables.items()
+    }
 
 
 def _report(error: BaseException) -> None:

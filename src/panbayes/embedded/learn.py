@@ -66,6 +66,12 @@ def _table(data: object, study: Study, name: str) -> Table:
             raise InputError(
                 f"--holder {name}", found="is encoded by another schema", remedy="encode it by the study's schema"
             )
+        if study.private and study.schema.unit is not None and data.persons is None:
+            raise InputError(
+                f"--holder {name}",
+                found="is a table that does not know whose its records are, and the schema has a [unit]",
+                remedy="read it with Table.read, which keeps each person's first records",
+            )
         return data
     return Table.read(data, study.schema, argument=f"--holder {name}")
 

@@ -4,18 +4,21 @@ They lie in a folder ``ledgers`` (mode 0700) of the state directory: ``--state D
 ``~/.local/state/panbayes``). A ledger belongs to *records*, so it is looked for by them first and by the holder's name
 second:
 
-========================================
-================================================================================ there is a ledger …
-then ========================================
-================================================================================ bound to these very records
-it is used, whatever the holder is called this time and whatever the study is of this name, unused with this schema
-it is used too: the same holder's people under another schema. If they are other people, too much is added up, never
-too little; another name avoids that of this name, used with other records    refused: the records have changed
-neither                                  a new one is made ========================================
-================================================================================
+============================================== ======================================================================
+there is a ledger …                            then
+============================================== ======================================================================
+bound to these very records                    it is used, whatever the holder is called this time and whatever the
+                                               study is
+of this name, unused with this schema          it is used too: the same holder's people under another schema. If they
+                                               are other people, too much is added up, never too little; another name
+                                               avoids that
+of this name, used with other records          refused: the records have changed
+neither                                        a new one is made
+============================================== ======================================================================
 
 Two ledgers of the same records are refused as well: one of them is a copy, and a copy has forgotten something. A lock
-file makes looking and making one step, so that two runs that start together find the same ledger.
+file makes looking and making one step, so that two runs that start together find the same ledger. Every file is looked
+into once for all holders of a run, so that the time grows with the number of holders and not with its square.
 """
 
 from __future__ import annotations
@@ -24,17 +27,18 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 import platformdirs
 
+from panbayes.holder.binding import Bindings
 from panbayes.holder.ledger import Ledger
 from panbayes.public.errors import InputError, LedgerError
 
-__all__ = ["SUFFIX", "ledger_files", "ledger_folder", "ledger_path", "open_ledger"]
+__all__ = ["SUFFIX", "ledger_files", "ledger_folder", "ledger_path", "open_ledgers"]
 
 SUFFIX: Final = ".ledger"
 
@@ -60,31 +64,36 @@ def ledger_files(state: str | Path | None) -> list[Path]:
     return sorted(path for path in ledger_folder(state).glob(f"*{SUFFIX}") if not path.name.startswith("."))
 
 
-def open_ledger(state: str | Path | None, holder: str, *, schema: str, records: bytes) -> Ledger:
-    """Open the ledger of these records, or of this holder, or a new one; see the module. It is bound to the records.
+def open_ledgers(state: str | Path | None, holders: Mapping[str, tuple[str, bytes]]) -> dict[str, Ledger]:
+    """Open the ledger of each holder's records, or of this holder, or a new one; see the module.
 
-    ``schema`` is the schema's hash, ``records`` the fingerprint of the table under it.
+    ``holders`` gives, by name, the hash of the schema and the fingerprint of the records under it. The ledgers are
+    bound to the records; two holders with the same records get the same ledger. The caller closes them.
     """
-    with _locked(state):
-        found = [path for path in ledger_files(state) if _belongs(path, schema, records)]
-        if len(found) > 1:
-            raise LedgerError(
-                str(found[0]),
-                found=f"belongs to the same records as {found[1].name}",
-                remedy="keep the one with more entries (`panbayes holder ledger show`) and move the other away",
-            )
-        ledger = Ledger.open(found[0] if found else ledger_path(state, holder), create=True)
-        try:
-            ledger.bind(schema, records)
-        except BaseException:
-            ledger.close()
-            raise
-        return ledger
+    with _locked(state), ExitStack() as opened:
+        known = {path: _bindings(path) for path in ledger_files(state)}
+        ledgers: dict[str, Ledger] = {}
+        for holder, (schema, records) in holders.items():
+            found = [path for path, bindings in known.items() if bindings.belongs_to(schema, records)]
+            if len(found) > 1:
+                raise LedgerError(
+                    str(found[0]),
+                    found=f"belongs to the same records as {found[1].name}",
+                    remedy="keep the one with more entries (`panbayes holder ledger show`) and move the other away",
+                )
+            path = found[0] if found else ledger_path(state, holder)
+            ledger = opened.enter_context(Ledger.open(path, create=True))
+            with ledger.transaction() as turn:
+                turn.bind(schema, records)
+                known[path] = turn.bindings()
+            ledgers[holder] = ledger
+        opened.pop_all()
+        return ledgers
 
 
-def _belongs(path: Path, schema: str, records: bytes) -> bool:
+def _bindings(path: Path) -> Bindings:
     with Ledger.open(path) as ledger, ledger.transaction(write=False) as turn:
-        return turn.bound(schema, records) is True
+        return turn.bindings()
 
 
 @contextmanager

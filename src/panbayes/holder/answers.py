@@ -20,6 +20,7 @@ Thesis: Theorem thm_noisy_ss_priv (counts), Theorem thm_privbayes_struct, Theore
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
@@ -71,8 +72,11 @@ def loss_of(query: Query) -> Loss:
     return Pure(Fraction(query.epsilon))
 
 
-def check(query: Query, schema: Schema) -> None:
-    """Refuse a query that makes no sense under the schema, or asks for too many cells or candidates."""
+def check(query: Query, schema: Schema, size: int) -> None:
+    """Refuse a query that makes no sense under the schema, or asks for too many cells or candidates.
+
+    ``size`` is the public number of people.
+    """
     match query:
         case CountsQuery():
             if len(set(query.sets)) != len(query.sets):
@@ -90,7 +94,9 @@ def check(query: Query, schema: Schema) -> None:
             _check_degree(query.degree, query.score, schema)
         case ModelQuery():
             _check_attributes("first", (query.first,), schema)
-            _check_degree(query.degree, query.score, schema)
+            cap = None if query.theta is None else _useful_cells(query, schema, size)
+            _check_degree(query.degree, query.score, schema, cap)
+            _check_cells(sum(schema.sizes))
             scale = _table_sensitivity(schema, len(schema))
             discrete_laplace_scale(sensitivity=scale, epsilon=Fraction(query.tables_epsilon))
         case TablesQuery():
@@ -117,15 +123,39 @@ def _check_attributes(field: str, attributes: Sequence[int], schema: Schema) -> 
         raise _bad(field, "an attribute twice, or one that is not in the schema", f"give 0 to {len(schema) - 1}, once")
 
 
-def _check_degree(degree: int, score: str, schema: Schema) -> None:
+def _check_degree(degree: int, score: str, schema: Schema, cap: int | None = None) -> None:
+    """Check a search of this degree, with tables of at most ``cap`` cells where that is given."""
     if not 1 <= degree < max(len(schema), 2):
         raise _bad("degree", str(degree), f"give 1 to {len(schema) - 1}")
     if score == "F" and max(schema.sizes) > 2:
         raise _bad("score", "F with attributes that are not binary", "give R or I")
-    _check_cells(math.prod(sorted(schema.sizes, reverse=True)[: degree + 1]))
-    candidates = math.comb(len(schema), degree) * len(schema)
+    attributes = len(schema)
+    lengths = (degree,) if cap is None else range(degree + 1)
+    candidates = max(
+        (attributes - placed) * sum(math.comb(placed, length) for length in lengths) for placed in range(attributes)
+    )
+    largest = math.prod(sorted(schema.sizes, reverse=True)[: degree + 1])
+    if cap is not None:
+        candidates = min(candidates, attributes * _sets_within(schema.sizes, degree, cap // min(schema.sizes)))
+        largest = min(largest, cap)
+    _check_cells(largest)
     if candidates > MAX_CANDIDATES:
         raise _bad("degree", f"{degree}: {candidates:,} candidates in a step", f"at most {MAX_CANDIDATES:,} are scored")
+
+
+def _sets_within(sizes: Sequence[int], degree: int, room: int) -> int:
+    """Count the sets of at most ``degree`` attributes whose values have at most ``room`` combinations.
+
+    >>> _sets_within((2, 3, 10), 2, 6)  # no attribute, the first, the second, both
+    4
+    """
+    found = [Counter({1: 1}), *(Counter[int]() for _ in range(degree))]
+    for size in sizes:
+        for length in range(degree, 0, -1):
+            for combinations, sets in found[length - 1].items():
+                if combinations * size <= room:
+                    found[length][combinations * size] += sets
+    return sum(counter.total() for counter in found)
 
 
 def _check_cells(cells: int) -> None:
@@ -184,10 +214,26 @@ def _local_model(query: ModelQuery, table: Table, *, noise: Noise) -> ModelAnswe
 
     Thesis: Algorithm "Greedy BN Structure Learning", Algorithm "BN Parameter Learning".
     """
-    structure = _private_structure(query, table, noise=noise)
+    structure = _fitting(_private_structure(query, table, noise=noise), table.schema)
     sets = [(*parents, child) for child, parents in structure.pairs]
     cells = _noisy_tables(table, sets, Fraction(query.tables_epsilon), clip=query.clip, noise=noise)
     return ModelAnswer(tuple(Pair(child, parents) for child, parents in structure.pairs), cells)
+
+
+def _fitting(structure: Structure, schema: Schema) -> Structure:
+    """Return the structure, without some parents if its tables together are too large to be counted.
+
+    To refuse here would reveal something of the choices, unpaid; to drop the largest parent of the largest table, until
+    all fit, is computed from the choices and public sizes alone.
+    """
+    pairs = dict(structure.pairs)
+    cells = {child: _cells((*parents, child), schema) for child, parents in pairs.items()}
+    while sum(cells.values()) > DEFAULT_CELL_LIMIT:
+        child = max((child for child in pairs if pairs[child]), key=cells.__getitem__)
+        largest = max(pairs[child], key=schema.sizes.__getitem__)
+        pairs[child] = tuple(parent for parent in pairs[child] if parent != largest)
+        cells[child] //= schema.sizes[largest]
+    return Structure(tuple(pairs.items()))
 
 
 def _private_structure(query: ModelQuery, table: Table, *, noise: Noise) -> Structure:
@@ -197,7 +243,7 @@ def _private_structure(query: ModelQuery, table: Table, *, noise: Noise) -> Stru
     if query.theta is None:
         search = GreedySearch(attributes, query.degree, query.first)
     else:
-        cap = _useful_cells(query, table)
+        cap = _useful_cells(query, table.schema, table.size)
         search = GreedySearch(
             attributes, query.degree, query.first, exact=False, sizes=table.schema.sizes, cap=max(cap, 1)
         )
@@ -211,14 +257,14 @@ def _private_structure(query: ModelQuery, table: Table, *, noise: Noise) -> Stru
     return run(search, ExactCounts(table), score=private_score(table, query.score), choose=choose)
 
 
-def _useful_cells(query: ModelQuery, table: Table) -> int:
+def _useful_cells(query: ModelQuery, schema: Schema, size: int) -> int:
     """Return the most cells a table may have to be θ-useful.
 
     The average cell of a table holds n/cells records; the noise has scale 2mN/ε₂, its mean absolute value. Useful means
-    n/cells ≥ θ·2mN/ε₂, with n = the public size, N attributes, m records per person. The PrivBayes paper counts N−k
+    n/cells ≥ θ·2mN/ε₂, with n = ``size``, N attributes, m records per person. The PrivBayes paper counts N−k
     tables; N are released (errata 6).
     """
     if query.theta is None:
         raise ValueError("the query has no theta")
-    scale = _table_sensitivity(table.schema, len(table.schema)) / Fraction(query.tables_epsilon)
-    return math.floor(table.size / (Fraction(query.theta) * scale))
+    scale = _table_sensitivity(schema, len(schema)) / Fraction(query.tables_epsilon)
+    return math.floor(size / (Fraction(query.theta) * scale))

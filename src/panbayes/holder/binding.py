@@ -17,12 +17,31 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from panbayes.tables.table import Table
 
-__all__ = ["fingerprint", "keyed"]
+__all__ = ["Bindings", "fingerprint", "keyed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What a ledger keeps of its records: its key, and the digest stored under each schema's hash."""
+
+    key: bytes = field(repr=False)
+    digests: Mapping[str, bytes] = field(repr=False)
+
+    def belongs_to(self, schema: str, records: bytes) -> bool | None:
+        """Tell whether ``records`` (a fingerprint) are the ones bound under a schema; None if none are.
+
+        >>> Bindings(b"key", {"schema": keyed(b"key", b"records")}).belongs_to("schema", b"others")
+        False
+        """
+        digest = self.digests.get(schema)
+        return None if digest is None else hmac.compare_digest(digest, keyed(self.key, records))
 
 
 def fingerprint(table: Table) -> bytes:

@@ -90,6 +90,8 @@ class Gate:
         """Stand between ``table`` and the askers of ``study``. ``records`` is its fingerprint, where that is known."""
         if ledger.kept != noise.private:
             raise ValueError("a kept ledger and secure noise go together, as do a throwaway ledger and simulated noise")
+        if table.schema.unit is not None and table.persons is None:
+            raise ValueError("a schema with a privacy unit needs a table that knows its number of persons")
         self._table = table
         self._study = study
         self._ledger = ledger
@@ -132,7 +134,7 @@ class Gate:
         except agreement.NotInStudyError as error:
             raise _RefusedError("not-in-study", str(error)) from None
         try:
-            answers.check(question.query, schema)
+            answers.check(question.query, schema, self._table.size)
         except InputError as error:
             raise _RefusedError("too-large", str(error)) from None
 

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Self
 
 from panbayes.holder import ledger_file
-from panbayes.holder.binding import keyed
+from panbayes.holder.binding import Bindings, keyed
 from panbayes.holder.chain import Entry, first_head, loss_text
 from panbayes.public.concentrated import rho_for
 from panbayes.public.errors import InternalError, LedgerError
@@ -126,17 +126,17 @@ class Transaction:
         text = None if cap is None else self._text(cap)
         self.connection.execute("INSERT INTO caps (after, loss) VALUES (?, ?)", (self.last()[0], text))
 
-    def bound(self, schema: str, records: bytes) -> bool | None:
-        """Tell whether these ``records`` are the ones bound under a schema; None if none are."""
-        row = self.connection.execute("SELECT digest FROM bindings WHERE schema = ?", (schema,)).fetchone()
-        return None if row is None else bytes(row[0]) == keyed(self.secret("key"), records)
+    def bindings(self) -> Bindings:
+        """Return which records the ledger belongs to."""
+        digests = {str(schema): bytes(digest) for schema, digest in self.connection.execute("SELECT * FROM bindings")}
+        return Bindings(self.secret("key"), digests)
 
     def bind(self, schema: str, records: bytes) -> None:
         """Bind the ledger to ``records`` (a fingerprint), or refuse if it has been used for others.
 
         A binding under which nothing has been charged gives way.
         """
-        if self.bound(schema, records):
+        if self.bindings().belongs_to(schema, records):
             return
         contents = (json.loads(row[0]) for row in self.connection.execute("SELECT content FROM studies"))
         if any(content["schema"] == schema for content in contents):

@@ -15,7 +15,7 @@ categories or bins, then ``other``, then ``missing``.
 from __future__ import annotations
 
 import bisect
-import math
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -93,7 +93,7 @@ class Attribute:
     def _check_bins(self) -> None:
         if len(self.bins) < 2:
             raise self._error("bins", f"found {len(self.bins)} edge", "give at least two edges, in ascending order")
-        if any(isinstance(e, bool) or not math.isfinite(e) for e in self.bins):
+        if any(isinstance(e, bool) or not abs(e) <= sys.float_info.max for e in self.bins):
             raise self._error("bins", "found an edge that is not a finite number", "give finite numbers")
         if any(b <= a for a, b in pairwise(self.bins)):
             raise self._error("bins", "found edges out of order", "give every edge once, in ascending order")
@@ -102,7 +102,7 @@ class Attribute:
         kinds = {"number" if self._is_number(value) else type(value).__name__ for value in self.categories}
         if len(kinds) > 1:
             raise self._error("categories", f"found {' and '.join(sorted(kinds))} mixed", "quote them all as texts")
-        if self.numeric and any(not math.isfinite(v) or abs(v) >= _EXACT for v in self._numbers):
+        if self.numeric and any(not abs(v) < _EXACT for v in self.categories if not isinstance(v, str)):
             raise self._error("categories", "found a number beyond 2^53", "quote such values as texts")
 
     @staticmethod
@@ -166,7 +166,7 @@ class Attribute:
             return next((i for i, label in enumerate(self.labels[: self.regular]) if label == text), None)
         try:
             number = float(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         if self.bins:
             if not self.bins[0] <= number <= self.bins[-1]:

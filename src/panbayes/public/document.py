@@ -61,9 +61,14 @@ class Document:
         """Parse TOML text."""
         try:
             data = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(source, found=f"is not valid TOML: {error}", remedy="mend that line") from None
-        return cls(source, data, dict(_key_lines(text)))
+        document = cls(source, data, dict(_key_lines(text)))
+        for path in _large_integers(data, ()):
+            raise document.error(
+                path, found="found an integer beyond 64 bits", remedy="give a smaller one, or quote it"
+            )
+        return document
 
     def root(self) -> Section:
         """Return the whole document as a section."""
@@ -152,6 +157,18 @@ class Section:
                 near = difflib.get_close_matches(key, self._asked, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(self._asked)}"
                 raise self.error(key, found="is not a known key", remedy=hint)
+
+
+def _large_integers(value: object, path: KeyPath) -> Iterator[KeyPath]:
+    """Yield where integers stand that TOML does not promise to hold, and that no float could."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _large_integers(item, (*path, key))
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _large_integers(item, (*path, place))
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield path
 
 
 def _show(value: object) -> str:

@@ -23,6 +23,7 @@ from typing import Final, TypeAlias
 from panbayes.public.errors import InputError
 
 __all__ = [
+    "MAX_DIGITS",
     "MAX_EPSILON",
     "NOTHING",
     "Loss",

@@ -47,7 +47,7 @@ from panbayes.public.composition import Adjacency
 from panbayes.public.concentrated import rho_for
 from panbayes.public.document import Document, Section
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import Loss, Pure, ZeroConcentrated, parse_epsilon
+from panbayes.public.privacy import MAX_DIGITS, Loss, Pure, ZeroConcentrated, parse_epsilon
 from panbayes.public.schema import Schema
 
 __all__ = ["STUDY_VERSION", "Clip", "Learner", "Mechanism", "Score", "Strategy", "Study"]
@@ -111,6 +111,7 @@ class Study:
             raise self._error("split", f"found {float(self.split):g}", "give a share between 0 and 1, such as 0.5")
         if not 0 < self.theta <= 1000:
             raise self._error("theta", f"found {float(self.theta):g}", "give a number above 0, such as 4")
+        self._check_digits()
         self._check_degree()
         if self.first is not None:
             self.schema.index(self.first, argument=f"{self.source}, first")
@@ -127,7 +128,21 @@ class Study:
             allowed = " or ".join(f'"{choice}"' for choice in choices)
             raise self._error(key, f'found "{value}"', f"give {allowed}")
 
+    def _check_digits(self) -> None:
+        """Refuse shares of ε that messages and model files could not write exactly."""
+        epsilon = self.epsilon or Fraction(0)
+        votes = self.split * epsilon
+        shares = (epsilon, votes, votes / max(len(self.schema) - 1, 1), epsilon - votes, self.theta)
+        if any(max(share.numerator, share.denominator) >= 10**MAX_DIGITS for share in shares):
+            raise self._error(
+                "split", "too many digits in split, epsilon and theta together", "give numbers of fewer digits"
+            )
+
     def _check_degree(self) -> None:
+        if len(self.schema) == 1 and self.strategy != "independent":
+            raise self._error(
+                "strategy", f'found "{self.strategy}", and the schema has one attribute', 'give "independent"'
+            )
         if self.degree == "auto":
             if self.strategy not in ("privbayes", "noisy-model"):
                 raise self._error("degree", f'found "auto" with strategy "{self.strategy}"', "give a whole number")

@@ -73,6 +73,9 @@ def draft_schema(
     for column in frame.columns:
         if unit is not None and column == unit.column:
             continue
+        if not column.strip():
+            left_out.append("left out: a column without a name (row numbers?)")
+            continue
         attribute, remark = _attribute(
             frame[column], missing_values=missing_values, other="*" in other or column in other
         )

@@ -18,7 +18,7 @@ from panbayes.public.errors import InputError
 
 __all__ = ["as_numbers", "as_text", "decode_column", "encode_column", "missing_mask", "outside_mask"]
 
-_TEXT_LIKE = (pl.String, pl.Boolean, pl.Date, pl.Datetime, pl.Time, pl.Duration, pl.Null)
+_TEXT_LIKE = (pl.String, pl.Boolean, pl.Date, pl.Datetime, pl.Time, pl.Null)
 
 
 def as_text(values: pl.Series) -> pl.Series:
@@ -26,6 +26,8 @@ def as_text(values: pl.Series) -> pl.Series:
     dtype = values.dtype
     if dtype == pl.String:
         return values
+    if isinstance(dtype, pl.Duration):
+        return values.dt.to_string()
     if dtype in (pl.Categorical, pl.Enum) or dtype.is_integer() or isinstance(dtype, _TEXT_LIKE):
         return values.cast(pl.String)
     if dtype.is_numeric():

@@ -10,12 +10,14 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 from narwhals.typing import IntoDataFrame
 
+from panbayes.public.attribute import Scalar, label_text
 from panbayes.public.errors import InputError
 
 __all__ = ["FrameKind", "convert_frame", "frame_kind", "read_columns", "read_frame", "write_frame"]
@@ -49,7 +51,15 @@ def read_frame(source: object, *, argument: str) -> pl.DataFrame:
     if isinstance(source, str | Path):
         return _read_file(Path(source), argument=argument)
     try:
-        return nw.from_native(cast(IntoDataFrame, source), eager_only=True).to_polars()
+        frame = nw.from_native(cast(IntoDataFrame, source), eager_only=True)
+        # pandas keeps mixed values as objects, which Arrow would refuse, depending on the data.
+        mixed = [name for name, dtype in frame.schema.items() if dtype == nw.Object]
+        texts = [_object_texts(frame.get_column(name)) for name in mixed]
+        return frame.drop(mixed).to_polars().with_columns(texts).select(map(str, frame.columns))
+    except nw.exceptions.DuplicateError:
+        raise InputError(
+            argument, found="has two columns of the same name", remedy="give every column a name of its own"
+        ) from None
     except ModuleNotFoundError:
         raise InputError(
             argument, found="is a pandas table, and pyarrow is not installed", remedy="run: pip install pyarrow"
@@ -60,6 +70,16 @@ def read_frame(source: object, *, argument: str) -> pl.DataFrame:
             found=f"found a {type(source).__name__}",
             remedy=f"give a pandas, polars or Arrow table, or the path of a {_KINDS} file",
         ) from None
+
+
+def _object_texts(values: nw.Series[Any]) -> pl.Series:
+    """Write a column of arbitrary objects as text, value by value."""
+    plain = (value.item() if isinstance(value, np.generic) else value for value in values.to_list())
+    texts = [
+        None if gone else label_text(value) if isinstance(value, Scalar) else str(value)
+        for value, gone in zip(plain, values.is_null().to_list(), strict=True)
+    ]
+    return pl.Series(str(values.name), texts, dtype=pl.String)
 
 
 def frame_kind(source: object) -> FrameKind:
@@ -138,7 +158,8 @@ def _read_csv(raw: bytes, *, separator: str, argument: str) -> pl.DataFrame:
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
         raise InputError(argument, found=f'has two columns "{twice}"', remedy="give every column a name of its own")
-    return frame
+    # polars leaves doubled quotes in names as they are.
+    return frame.rename(dict(zip(frame.columns, header, strict=True)))
 
 
 def write_frame(frame: pl.DataFrame, path: Path, *, kind: Path) -> None:

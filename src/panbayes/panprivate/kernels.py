@@ -1,0 +1,127 @@
+"""The loops over events, compiled.
+
+Entries of two levels are bits in words of 64; entries of more levels are bytes. There are two ways to redraw bits.
+*Each*: every event draws its coin and writes its bit. *Marked*: events only mark their bit in a second array, then
+every word with marks is redrawn once, all 64 bits together. A user redrawn twice is distributed like one redrawn once,
+so both ways give the same law; the second is faster once a batch is a quarter of the universe or more.
+
+A bit is 1 if a 32-bit coin is below the threshold. The coin is looked at from its highest bit downwards and only as far
+as needed: eight bits decide 255 of 256 events, and seven words of coins decide most words of 64 bits.
+
+A slot outside 0 … size−1 is skipped: that is how ids outside the universe are dropped, uncounted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["draw_levels", "mark", "redraw_each", "redraw_levels", "redraw_marked"]
+
+Bits = NDArray[np.uint64]
+Bytes = NDArray[np.uint8]
+Slots = NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def mark(slots: Slots, marks: Bits, size: int) -> None:
+    """Set the mark of every slot within ``size``."""
+    limit = np.uint64(size)
+    for t in range(slots.size):
+        slot = np.uint64(slots[t])
+        if slot < limit:
+            marks[slot >> np.uint64(6)] |= np.uint64(1) << (slot & np.uint64(63))
+
+
+@njit(cache=True, nogil=True)
+def redraw_marked(words: Bits, marks: Bits, start: int, coins: Bits, threshold: int) -> int:
+    """Redraw the marked bits of the words from ``start`` on, and clear the marks; return where the coins ran out.
+
+    Words go in groups of 64. The highest eight bits of all coins of a group are compared in straight loops, which
+    the compiler turns into wide instructions; one marked bit in 256 is still open then, and its word goes on alone.
+    """
+    still, ones = np.empty(64, dtype=np.uint64), np.empty(64, dtype=np.uint64)
+    used, first = 0, start
+    while first < words.size:
+        count = min(64, words.size - first)
+        if used + 32 * count > coins.size:
+            return first
+        # `still` are the bits whose coin has agreed with the threshold so far.
+        for j in range(count):
+            still[j] = marks[first + j]
+            ones[j] = np.uint64(0)
+        for place in range(31, 23, -1):
+            if (threshold >> place) & 1:
+                for j in range(count):
+                    ones[j] |= still[j] & ~coins[used + j]
+                    still[j] &= coins[used + j]
+            else:
+                for j in range(count):
+                    still[j] &= ~coins[used + j]
+            used += count
+        for j in range(count):
+            place = 23
+            while still[j] != np.uint64(0) and place >= 0:
+                coin = coins[used]
+                used += 1
+                if (threshold >> place) & 1:
+                    ones[j] |= still[j] & ~coin
+                    still[j] &= coin
+                else:
+                    still[j] &= ~coin
+                place -= 1
+            words[first + j] = (words[first + j] & ~marks[first + j]) | ones[j]
+            marks[first + j] = np.uint64(0)
+        first += count
+    still[:] = np.uint64(0)
+    ones[:] = np.uint64(0)
+    return words.size
+
+
+@njit(cache=True, nogil=True)
+def redraw_each(slots: Slots, words: Bits, size: int, coins: Bytes, more: NDArray[np.uint32], threshold: int) -> int:
+    """Redraw one bit per slot with one byte of coins, and 24 bits of ``more`` on a tie; return where that ran out."""
+    limit, top, rest = np.uint64(size), np.uint8(threshold >> 24), np.uint32(threshold & 0xFFFFFF)
+    used = 0
+    for t in range(slots.size):
+        slot = np.uint64(slots[t])
+        if slot < limit:
+            coin = coins[t]
+            bit = np.uint64(coin < top)
+            if coin == top:
+                if used == more.size:
+                    return t
+                bit = np.uint64((more[used] >> np.uint32(8)) < rest)
+                used += 1
+            place = slot & np.uint64(63)
+            w = slot >> np.uint64(6)
+            words[w] = (words[w] & ~(np.uint64(1) << place)) | (bit << place)
+    return slots.size
+
+
+@njit(cache=True, nogil=True)
+def redraw_levels(
+    slots: Slots, entries: Bytes, size: int, coins: NDArray[np.uint32], cumulative: NDArray[np.uint64]
+) -> None:
+    """Redraw one byte per slot: the level is the number of cumulative weights that the coin reaches."""
+    limit = np.uint64(size)
+    for t in range(slots.size):
+        slot = np.uint64(slots[t])
+        if slot < limit:
+            entries[slot] = _level(np.uint64(coins[t]), cumulative)
+
+
+@njit(cache=True, nogil=True)
+def draw_levels(entries: Bytes, coins: NDArray[np.uint32], cumulative: NDArray[np.uint64]) -> None:
+    """Draw every entry."""
+    for t in range(entries.size):
+        entries[t] = _level(np.uint64(coins[t]), cumulative)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _level(coin: np.uint64, cumulative: NDArray[np.uint64]) -> int:
+    level = 0
+    for j in range(cumulative.size):
+        level += int(coin >= cumulative[j])
+    return level

@@ -1,0 +1,65 @@
+"""Long runs on streams: many kills, and damage of every byte of a state file's head."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from panbayes.panprivate.columns import chunks
+from panbayes.panprivate.estimator import DensityEstimator, configure, create_state
+from panbayes.panprivate.feeding import Format, batches
+from panbayes.public.errors import InputError
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.skipif(not os.environ.get("PANBAYES_SOAK"), reason="long: set PANBAYES_SOAK=1 (make soak)")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_thousand_kills(tmp_path: Path, seed: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.panprivate.kill_harness", str(tmp_path), "250", str(seed)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_damage_of_the_head_never_gives_a_fresh_release_for_free(tmp_path: Path) -> None:
+    """Whatever a flipped bit does, the file is refused or it is as it was: never more releases, never less noise."""
+    path = tmp_path / "state"
+    create_state(path, configure(1000, epsilon=1, releases=2))
+    with DensityEstimator.open(path, writing=False) as estimator:
+        estimator.estimate()
+        known = estimator.configuration.calibration
+    whole = path.read_bytes()
+    rng = np.random.default_rng(1)
+    places = [*range(700), *range(16384, 16384 + 80), *range(20480, 20480 + 80)]
+    for place in places:
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        try:
+            with DensityEstimator.open(path, writing=False) as estimator:
+                assert estimator.configuration.calibration == known
+                assert estimator.releases_left <= 2
+        except InputError:
+            pass
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "ndjson"])
+def test_any_bytes_can_be_fed(tmp_path: Path, form: Format) -> None:
+    rng = np.random.default_rng(2)
+    alphabet = np.frombuffer(b'0123456789,."{}[]:\\\n\r\t user\x00\xff\xc3', dtype=np.uint8)
+    path = tmp_path / "input"
+    for _ in range(2000):
+        path.write_bytes(rng.choice(alphabet, int(rng.integers(0, 400))).tobytes())
+        for batch in batches(str(path), form=form, column=None if form == "text" else "1"):
+            assert len(list(chunks(batch))) == 1
