@@ -304,7 +304,6 @@ def _statement(run: Run, study: Study) -> PrivacyStatement:
     whole = parts[0] if len(parts) == 1 else composition.Parallel(parts, study.adjacency, separate=True)
     people = ("the number of persons" if unit else "the number of records",) if study.adjacency == "replace" else ()
     implied = f"ρ = {float(run.budget.grant):g} implies (ε, δ) = ({float(study.budget):g}, {float(study.delta):g})."
-    times = "h times this loss" if run.budget.privacy == "pure" else "h² times this ρ"
     return PrivacyStatement(
         unit="person" if unit else "record",
         adjacency=study.adjacency,
@@ -313,7 +312,7 @@ def _statement(run: Run, study: Study) -> PrivacyStatement:
         notes=(
             *([implied] if study.delta else []),
             *([f"At most {unit.max_records} records of a person were used."] if unit else []),
-            *([f"A person held by h of the holders is protected at {times}."] if len(parts) > 1 else []),
+            *(["A person held by h of the holders is protected at h times this loss."] if len(parts) > 1 else []),
         ),
         versions={"panbayes": __version__},
         private=run.private,
