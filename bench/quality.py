@@ -7,8 +7,8 @@ records, for choosing between variants. ``--figures FOLDER`` draws bits against 
 
 Every method runs in a process of its own (its memory is its own). Noise is simulated: it has the law of the secure one,
 and a seed. Peers are run once each by interpreters of their own (``make peers``); they are given the same codes, ε, δ
-and domains and hand back synthetic records. DataSynthesizer is left out: 43 attributes take it hours. Where a peer does not offer its density, its bits are
-those of a network (BIC, at most two parents) fitted without privacy to ten times as many of its synthetic records.
+and domains and hand back synthetic records; their bits are those of a network (BIC, at most two parents) fitted without
+privacy to ten times as many of them. DataSynthesizer is left out: 43 attributes take it hours.
 """
 
 from __future__ import annotations

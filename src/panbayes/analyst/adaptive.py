@@ -13,7 +13,9 @@
 
 If no pair is taken, what was kept for them is spent on the single attributes again: the strategy abstains.
 
-Everything is a deterministic function of the study and the releases: a run that is resumed asks the same questions.
+Everything is a deterministic function of the study and the releases: a run that is resumed on the same installation
+asks the same questions. (Another processor may round an expectation differently; it would then ask another question,
+and be refused once the grant is spent. Nothing is ever overspent.)
 """
 
 from __future__ import annotations
