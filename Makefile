@@ -5,14 +5,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
 WORKERS ?= 2
+PEERS ?= .venv-peers
 
-.PHONY: help demo test lint format bench bench-accuracy peers soak lock clean
+.PHONY: help demo test lint format bench bench-quality peers bench-accuracy peers soak lock clean
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
 	@echo "make test   every test (about 5 minutes on 2 cores)"
 	@echo "make lint   ruff, mypy --strict, the architecture test"
 	@echo "make bench  speed, as ratios measured in one run"
+	@echo "make bench-quality  accuracy of all strategies and, after make peers, of public systems (long)"
 	@echo "make bench-accuracy  cross entropies of every strategy on Diabetes (about 5 minutes)"
 	@echo "make peers  install dpart and DataSynthesizer into $(PEERS), for make bench to compare with"
 	@echo "make soak   long fuzz and fault runs"
@@ -56,6 +58,18 @@ $(PEERS)/.ready: requirements-peers.lock
 	@touch $@
 
 peers: $(PEERS)/.ready
+
+bench-quality: $(READY)
+	@$(BIN)/python -m bench.quality --peers $(PEERS)/bin/python
+
+peers: $(PEERS)/.ready
+
+$(PEERS)/.ready: bench/requirements-peers.lock
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check -r bench/requirements-peers.lock
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -r bench/requirements-more-peers.txt \
+		|| echo "peers: some of bench/requirements-more-peers.txt cannot be installed here; they are left out"
+	@touch $@
 
 soak: $(READY)
 	@PANBAYES_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/soak

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from itertools import combinations
 
@@ -59,7 +59,7 @@ class Recorded:
     def names(self) -> tuple[str, ...]:
         return tuple(self.tables)
 
-    def ask(self, query: Query, *, round_number: int) -> dict[str, Release]:
+    def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> dict[str, Release]:
         check_query(self.study, query)
         for table in self.tables.values():
             check(query, self.study.schema, table.size)
@@ -75,6 +75,7 @@ class Recorded:
                 answer(query, table, noise=noise.spawn(f"{name} {identity}".encode())),
             )
             for name, table in self.tables.items()
+            if only is None or name in only
         }
 
 

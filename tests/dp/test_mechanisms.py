@@ -57,6 +57,9 @@ class FixedNoise:
         assert size == len(self.values)
         return np.array([max(-MAX_NOISE, min(z, MAX_NOISE)) for z in self.values], dtype=np.int64)
 
+    def discrete_gaussian(self, size: int, *, variance: Fraction) -> NDArray[np.int64]:
+        return self.discrete_laplace(size, scale=variance)
+
     def bernoulli(self, size: int, *, probability: Fraction) -> NDArray[np.bool_]:
         return np.full(size, probability == 1)
 

@@ -10,6 +10,7 @@ import numpy as np
 from panbayes.protocol.codec import decode_reply, encode
 from panbayes.protocol.messages import CountsQuery, ModelQuery, Query, Release, Reply, VoteQuery, question, ratio
 from panbayes.public.attribute import Attribute
+from panbayes.public.privacy import Loss, Pure
 from panbayes.public.schema import Schema
 from panbayes.public.study import Strategy, Study
 from panbayes.tables.table import Table
@@ -23,6 +24,12 @@ SCHEMA = Schema(
         Attribute("d", categories=("p", "q")),
     ),
 )
+
+
+def pure(loss: Loss | None) -> Fraction:
+    """The ε of a loss that must be pure."""
+    assert isinstance(loss, Pure), loss
+    return loss.epsilon
 
 
 def table(seed: int = 0, records: int = 50, schema: Schema = SCHEMA) -> Table:
@@ -102,7 +109,7 @@ def script(agreed: Study) -> list[Query]:
             return [singles(agreed)]
         case "privbayes" | "noisy-model":
             return [model(agreed)]
-        case "non-private":
+        case "adaptive" | "non-private":
             return []
 
 

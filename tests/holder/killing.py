@@ -42,7 +42,7 @@ from panbayes.holder.ledger import Ledger, Transaction
 from panbayes.holder.verify import verify
 from panbayes.public.privacy import Pure
 from panbayes.public.study import Strategy, Study
-from tests.holder.examples import asked, released, script, study, table
+from tests.holder.examples import asked, pure, released, script, study, table
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -172,10 +172,10 @@ def check(world: World, new: list[bytes]) -> None:
         assert kept is not None, "a release without a charge"
         assert kept[1] == reply, "the ledger holds another reply than was released"
     mine = [entry for entry in entries if entry.study == agreed.hash]
-    spent = sum((entry.loss.epsilon for entry in mine), Fraction(0))
+    spent = sum((pure(entry.loss) for entry in mine), Fraction(0))
     assert len(mine) <= len(script(agreed))
     assert spent <= agreed.budget
-    assert summary.spent.epsilon == Fraction(EPSILON) * world.finished + spent <= cap_total
+    assert pure(summary.spent) == Fraction(EPSILON) * world.finished + spent <= cap_total
     received = sum(entry.question in world.received for entry in mine)
     world.count("charged, not received" if len(mine) > received else "nothing" if not mine else "all received")
     if received == len(script(agreed)):

@@ -30,6 +30,7 @@ from tests.holder.examples import (
     SCHEMA,
     asked,
     model,
+    pure,
     read,
     refused,
     released,
@@ -55,7 +56,7 @@ def gate(ledger: Ledger, agreed: Study | None = None, records: Table | None = No
 
 
 def spent(ledger: Ledger) -> Fraction:
-    return ledger.summary().spent.epsilon
+    return pure(ledger.summary().spent)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from panbayes.holder.verify import verify
 from panbayes.public.errors import LedgerError
 from panbayes.public.privacy import Pure
 from panbayes.tables.table import Table
-from tests.holder.examples import SCHEMA, asked, released, script, singles, study, table
+from tests.holder.examples import SCHEMA, asked, pure, released, script, singles, study, table
 
 SHARES = ("1/3", "1/7", "0.1", "0.000001", "2")
 
@@ -129,10 +129,10 @@ def test_sums_are_exact_and_never_above_study_or_cap(charges: list[tuple[int, st
                 spent[agreed.hash] = agreed.budget
             assert (agreed.hash in spent) == (b"release" in reply)
         summary = ledger.summary()
-        assert summary.spent.epsilon == sum(spent.values())
-        assert {s.study: s.spent.epsilon for s in summary.studies} == spent
+        assert pure(summary.spent) == sum(spent.values())
+        assert {s.study: pure(s.spent) for s in summary.studies} == spent
         assert summary.left is not None
-        assert summary.left.epsilon == cap - sum(spent.values())
+        assert pure(summary.left) == cap - sum(spent.values())
         assert verify(ledger) == []
 
 
@@ -352,7 +352,7 @@ def test_two_runs_at_once_share_one_ledger(path: Path) -> None:
     assert outputs[0] == outputs[1]
     with Ledger.open(path) as ledger:
         summary = ledger.summary()
-        assert summary.spent.epsilon == 6
+        assert pure(summary.spent) == 6
         assert summary.entries == 24
         assert verify(ledger) == []
 
@@ -385,7 +385,7 @@ def test_threads_share_one_ledger(path: Path) -> None:
             thread.join()
         assert len(found) == 8
         assert len({tuple(heads) for heads in found}) == 1
-        assert ledger.summary().spent.epsilon == 1
+        assert pure(ledger.summary().spent) == 1
 
 
 def test_a_ledger_held_too_long_by_another_is_a_clear_message(path: Path) -> None:

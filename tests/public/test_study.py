@@ -74,7 +74,11 @@ def test_non_private_needs_no_epsilon(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"privbayes"', '"magic"', 'line 4, strategy: found "magic"; give "privbayes" or "independent" or'),
+        (
+            '"privbayes"',
+            '"magic"',
+            'line 4, strategy: found "magic"; give "adaptive" or "privbayes" or',
+        ),
         ("epsilon = 0.1", "", "epsilon: is missing; add epsilon = 1.0"),
         ("epsilon = 0.1", "epsilon = 0", "line 5, epsilon: found 0; give a decimal number above 0"),
         ("epsilon = 0.1", "epsilon = nan", "line 5, epsilon: found 'nan'; give a decimal"),

@@ -10,19 +10,30 @@ Tables are smoothed by adding one to each count, as in the thesis's experiments,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final, Protocol, TypeVar
 
 from panbayes import __version__
 from panbayes.analyst.pooled import PooledCounts, pool
+from panbayes.analyst.replies import public_size
 from panbayes.bayesnet.counts import Counts
 from panbayes.bayesnet.hill_climbing import hill_climbing
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.parameters import fit
 from panbayes.bayesnet.search import chow_liu, greedy, penalised_greedy
-from panbayes.protocol.messages import CountsAnswer, CountsQuery, ModelAnswer, Query, Release, VoteAnswer, ratio
+from panbayes.protocol.messages import (
+    ChoiceAnswer,
+    CountsAnswer,
+    CountsQuery,
+    ModelAnswer,
+    Query,
+    Release,
+    TablesAnswer,
+    VoteAnswer,
+    ratio,
+)
 from panbayes.public import composition
 from panbayes.public.errors import InternalError
 from panbayes.public.privacy import Pure
@@ -45,7 +56,7 @@ __all__ = [
 SMOOTHING: Final = 1.0
 """Added to every count (thesis: section "Evaluation Metric")."""
 
-AnswerType = TypeVar("AnswerType", CountsAnswer, VoteAnswer, ModelAnswer)
+AnswerType = TypeVar("AnswerType", CountsAnswer, VoteAnswer, ModelAnswer, TablesAnswer, ChoiceAnswer)
 
 
 class Holders(Protocol):
@@ -59,8 +70,8 @@ class Holders(Protocol):
     def names(self) -> tuple[str, ...]:
         """The holders' names."""
 
-    def ask(self, query: Query, *, round_number: int) -> Mapping[str, Release]:
-        """Put one query to all of them and return every holder's release, by name."""
+    def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> Mapping[str, Release]:
+        """Put one query to all of them, or to some ``only``, and return every holder's release, by name."""
 
 
 def learn_structure(study: Study, counts: Counts) -> Structure:
@@ -93,7 +104,7 @@ def ask_counts(
     query = CountsQuery(sets=sets, epsilon=ratio(epsilon), clip=study.clip == "holder")
     releases = holders.ask(query, round_number=round_number)
     cells = [expect(release, CountsAnswer).cells for release in releases.values()]
-    total = sum(release.size for release in releases.values())
+    total = sum(public_size(release) for release in releases.values())
     return releases, pool(cells, sets, sizes=study.schema.sizes, total=total)
 
 

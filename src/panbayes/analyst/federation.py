@@ -19,7 +19,7 @@ cannot show a chain with these heads in it has restored or rewritten its ledger.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -93,19 +93,18 @@ class Federation:
         """Per holder: the head of its ledger after each release, by the question's id, in the order received."""
         return {name: dict(known.heads) for name, known in self._known.items()}
 
-    def ask(self, query: Query, *, round_number: int) -> dict[str, Release]:
-        """Put one query to all holders at once; return every holder's release, by name."""
+    def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> dict[str, Release]:
+        """Put one query to all holders at once, or to some ``only``; return every holder's release, by name."""
+        chosen = [name for name in self._holders if only is None or name in only]
         asked = question(query, study=self._study.hash, round_number=round_number)
         data = encode(asked)
-        with ThreadPoolExecutor(min(len(self._holders), MAX_THREADS), thread_name_prefix="ask") as threads:
-            found = list(threads.map(lambda name: self._ask_one(name, asked, data), self._holders))
+        with ThreadPoolExecutor(max(1, min(len(chosen), MAX_THREADS)), thread_name_prefix="ask") as threads:
+            found = list(threads.map(lambda name: self._ask_one(name, asked, data), chosen))
         failed = [outcome for outcome in found if isinstance(outcome, HolderError)]
         if failed:
             raise min(failed, key=lambda error: error.holder)
         return {
-            name: outcome
-            for name, outcome in zip(self._holders, found, strict=True)
-            if not isinstance(outcome, HolderError)
+            name: outcome for name, outcome in zip(chosen, found, strict=True) if not isinstance(outcome, HolderError)
         }
 
     def _ask_one(self, name: str, asked: Question, data: bytes) -> Release | HolderError:
@@ -138,6 +137,8 @@ class Federation:
         if reply.private == self._simulated:
             found = "secure" if reply.private else "simulated"
             raise HolderFailedError(name, f"answered with {found} noise; this run takes the other kind only")
+        if (reply.size is None) != (self._study.adjacency == "add-remove"):
+            raise GarbageError("the number of its people came where it is private, or did not where it is public")
         check_release(reply, asked.query, self._study.schema.sizes)
         known = self._known[name]
         digest = hashlib.sha256(data).digest()

@@ -9,6 +9,7 @@ import numpy as np
 
 from panbayes.analyst.asking import SMOOTHING, Holders, digest, expect, finish, learn_structure, step
 from panbayes.analyst.pooled import PooledCounts, pool
+from panbayes.analyst.replies import public_size
 from panbayes.bayesnet.exact import ExactCounts
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.parameters import fit
@@ -37,7 +38,7 @@ def learn_privbayes(holders: Holders) -> Network:
         )
     releases = holders.ask(_model_query(study), round_number=0)
     (release,) = releases.values()
-    structure, counts = _local_model(expect(release, ModelAnswer), study.schema, release.size)
+    structure, counts = _local_model(expect(release, ModelAnswer), study.schema, public_size(release))
     return finish(study, structure, counts, releases, _model_steps(study))
 
 
@@ -52,9 +53,9 @@ def learn_noisy_model(holders: Holders) -> Network:
     columns = []
     for name, release in sorted(releases.items()):
         answer = expect(release, ModelAnswer)
-        local = fit(study.schema, *_local_model(answer, study.schema, release.size), smoothing=SMOOTHING)
+        local = fit(study.schema, *_local_model(answer, study.schema, public_size(release)), smoothing=SMOOTHING)
         seed = int(digest(study.hash, name, answer.cells.data.hex()), 16)
-        columns.append(local.sample(release.size, np.random.default_rng(seed)).codes)
+        columns.append(local.sample(public_size(release), np.random.default_rng(seed)).codes)
     pooled = ExactCounts(Table(study.schema, np.concatenate(columns, axis=1).astype(code_type(study.schema))))
     degree = 1 if study.degree == "auto" else study.degree
     structure = learn_structure(replace(study, degree=degree), pooled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from panbayes.analyst.asking import Holders, ask_counts, digest, expect, finish, fixed_degree, step
+from panbayes.analyst.replies import public_size
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.search import GreedySearch
 from panbayes.protocol.messages import VoteAnswer, VoteQuery, ratio
@@ -35,7 +36,7 @@ def learn_majority_voting(holders: Holders) -> Network:
         votes: dict[tuple[int, tuple[int, ...]], int] = {}
         for release in releases.values():
             pair = expect(release, VoteAnswer).pair
-            votes[pair.child, pair.parents] = votes.get((pair.child, pair.parents), 0) + release.size
+            votes[pair.child, pair.parents] = votes.get((pair.child, pair.parents), 0) + public_size(release)
         most = max(votes.values())
         tied = [pair for pair, weight in votes.items() if weight == most]
         search.place(*min(tied, key=lambda pair: digest(study.hash, repr(pair))))

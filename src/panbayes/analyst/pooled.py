@@ -21,16 +21,15 @@ from numpy.typing import NDArray
 from panbayes.protocol.messages import Cells, unpack_cells
 from panbayes.public.errors import InternalError
 
-__all__ = ["PooledCounts", "pool"]
+__all__ = ["PooledCounts", "pool", "split_cells"]
 
 
-def _split(cells: Cells, sets: Iterable[Sequence[int]], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
-    """Cut packed counts into the tables of ``sets``, axes in the order of each set."""
+def split_cells(cells: Cells, shapes: Iterable[tuple[int, ...]]) -> list[NDArray[np.int64]]:
+    """Cut packed counts into tables of these ``shapes``, which lie end to end."""
     flat = unpack_cells(cells)
     tables: list[NDArray[np.int64]] = []
     start = 0
-    for attributes in sets:
-        shape = tuple(sizes[a] for a in attributes)
+    for shape in shapes:
         stop = start + math.prod(shape)
         tables.append(flat[start:stop].reshape(shape))
         start = stop
@@ -78,8 +77,9 @@ def pool(
 ) -> PooledCounts:
     """Add up the same tables of several holders; ``total`` is the number of all records together."""
     sums = [np.zeros([sizes[a] for a in attributes], dtype=np.int64) for attributes in sets]
+    shapes = [tuple(sizes[a] for a in attributes) for attributes in sets]
     for cells in answers:
-        for table, more in zip(sums, _split(cells, sets, sizes), strict=True):
+        for table, more in zip(sums, split_cells(cells, shapes), strict=True):
             table += more
     known = {}
     for attributes, table in zip(sets, sums, strict=True):

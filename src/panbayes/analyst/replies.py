@@ -13,19 +13,24 @@ from typing import Final
 
 from panbayes.protocol.messages import (
     Cells,
+    ChoiceAnswer,
+    ChoiceQuery,
     CountsAnswer,
     CountsQuery,
+    Grouping,
     ModelAnswer,
     ModelQuery,
     Pair,
     Query,
     Release,
+    TablesAnswer,
+    TablesQuery,
     VoteAnswer,
     VoteQuery,
     unpack_cells,
 )
 
-__all__ = ["MAX_COUNT", "GarbageError", "check_release"]
+__all__ = ["MAX_COUNT", "GarbageError", "check_release", "public_size"]
 
 MAX_COUNT: Final = 2**53
 """The largest count taken for one: sums over a thousand holders then fit 64 bits."""
@@ -44,6 +49,11 @@ def check_release(release: Release, query: Query, sizes: Sequence[int]) -> None:
             _check_pair(release.answer.pair, query.placed, query.degree, sizes, fewer=False)
         case ModelQuery(), ModelAnswer():
             _check_model(release.answer, query, sizes)
+        case TablesQuery(), TablesAnswer():
+            grouped = [_groups(grouping, sizes) for grouping in query.groupings]
+            _check_cells(release.answer.cells, query.views, grouped, clipped=False)
+        case ChoiceQuery(), ChoiceAnswer():
+            _check_taken(release.answer.taken, query)
         case _:
             raise GarbageError("the answer is of another kind than the query")
 
@@ -69,6 +79,29 @@ def _check_pair(pair: Pair, placed: Sequence[int], degree: int, sizes: Sequence[
         raise GarbageError(f"an attribute has {len(pair.parents)} parents where {most} were asked for")
 
 
+def _groups(grouping: Grouping, sizes: Sequence[int]) -> int:
+    return max(grouping.groups) + 1 if grouping.groups else sizes[grouping.attribute]
+
+
+def _check_taken(taken: Sequence[int], query: ChoiceQuery) -> None:
+    if len(taken) > query.picks or len(set(taken)) != len(taken) or max(taken, default=0) >= len(query.candidates):
+        raise GarbageError("a candidate was taken twice, or one that was not offered, or too many were")
+    if query.rule == "forest":
+        part: dict[int, int] = {}
+        edges = [(query.groupings[v[0]].attribute, query.groupings[v[1]].attribute) for v in _views(taken, query)]
+        for first, second in (*query.taken, *edges):
+            a, b = part.setdefault(first, first), part.setdefault(second, second)
+            if a == b:
+                raise GarbageError("the pairs taken close a cycle")
+            part = {attribute: a if found == b else found for attribute, found in part.items()}
+    elif len({query.groupings[v[0]].attribute for v in _views(taken, query)}) != len(taken):
+        raise GarbageError("two tables taken begin with the same attribute")
+
+
+def _views(taken: Sequence[int], query: ChoiceQuery) -> list[tuple[int, ...]]:
+    return [query.candidates[place].view for place in taken]
+
+
 def _check_model(answer: ModelAnswer, query: ModelQuery, sizes: Sequence[int]) -> None:
     if len(answer.pairs) != len(sizes):
         raise GarbageError(f"a model of {len(answer.pairs)} attributes came where {len(sizes)} were asked for")
@@ -80,3 +113,10 @@ def _check_model(answer: ModelAnswer, query: ModelQuery, sizes: Sequence[int]) -
         _check_pair(pair, placed, query.degree, sizes, fewer=True)
         placed.append(pair.child)
     _check_cells(answer.cells, [(*pair.parents, pair.child) for pair in answer.pairs], sizes, clipped=query.clip)
+
+
+def public_size(release: Release) -> int:
+    """Return a holder's number of people where it is public."""
+    if release.size is None:
+        raise GarbageError("the number of people is private")
+    return release.size

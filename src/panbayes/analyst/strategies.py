@@ -3,6 +3,7 @@
 ================================= ============================================== ======================================
 strategy                          asks                                           then
 ================================= ============================================== ======================================
+``adaptive``                      tables and choices in turns, see its module     estimates with the noise in mind
 ``privbayes``                     one local model of the one holder              normalises its tables
 ``independent``                   counts of every attribute, ε/N each            adds up, normalises
 ``noisy-sufficient-statistics``   counts of all (k+1)-sets, all of ε             adds up, searches, reuses the tables
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from panbayes.analyst.adaptive import learn_adaptive
 from panbayes.analyst.asking import Holders
 from panbayes.analyst.counts_only import learn_independent, learn_sufficient_statistics
 from panbayes.analyst.local_models import learn_noisy_model, learn_privbayes
@@ -27,6 +29,7 @@ from panbayes.bayesnet.network import Network
 __all__ = ["STRATEGIES", "learn_from"]
 
 STRATEGIES: Final[dict[str, Callable[[Holders], Network]]] = {
+    "adaptive": learn_adaptive,
     "privbayes": learn_privbayes,
     "independent": learn_independent,
     "noisy-sufficient-statistics": learn_sufficient_statistics,

@@ -30,12 +30,13 @@ SEED: Final = 2016
 QUESTION: Final = ("readmitted", {"insulin": "Up", "a1c": ">8"})
 STRATEGIES: Final[tuple[Strategy, ...]] = (
     "non-private",
+    "adaptive",
     "independent",
     "noisy-sufficient-statistics",
     "noisy-majority-voting",
     "noisy-model",
 )
-CHOSEN: Final[Strategy] = "noisy-sufficient-statistics"
+CHOSEN: Final[Strategy] = "adaptive"
 
 
 def register(app: typer.Typer) -> None:

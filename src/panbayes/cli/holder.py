@@ -12,7 +12,7 @@ from panbayes.embedded.ledgers import SUFFIX, ledger_files, ledger_folder, ledge
 from panbayes.holder.ledger import Ledger, Summary
 from panbayes.holder.verify import verify as verify_ledger
 from panbayes.public.errors import InputError, LedgerError
-from panbayes.public.privacy import Pure, loss_to_json, parse_epsilon, show_fraction
+from panbayes.public.privacy import Loss, Pure, ZeroConcentrated, loss_to_json, parse_epsilon
 
 __all__ = ["register"]
 
@@ -111,14 +111,18 @@ def cap(
         str, typer.Argument(metavar="LEDGER", help="A ledger file, or a holder's name in the state directory.")
     ],
     epsilon: Annotated[
-        str, typer.Argument(metavar="EPSILON", help="What all studies together may spend, such as 2.5; or none.")
+        str,
+        typer.Argument(
+            metavar="EPSILON",
+            help="What all studies together may spend: ε, such as 2.5; or rho=0.05, for zCDP; or none.",
+        ),
     ],
     state: State = None,
     new: Annotated[bool, typer.Option("--new", help="Make the ledger if there is none.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Set what all studies together may spend. What is spent already stays spent."""
-    limit = None if epsilon == "none" else Pure(parse_epsilon(epsilon, argument="EPSILON"))
+    limit = None if epsilon == "none" else _limit(epsilon)
     path = _place(ledger, state)
     if not path.exists() and not new:
         raise _absent(ledger, path)
@@ -128,6 +132,12 @@ def cap(
         opened.set_cap(limit)
         summary = opened.summary()
     emit(_facts(path, summary), _account(path, summary), as_json=as_json)
+
+
+def _limit(text: str) -> Loss:
+    if text.startswith("rho="):
+        return ZeroConcentrated(parse_epsilon(text.removeprefix("rho="), argument="EPSILON"))
+    return Pure(parse_epsilon(text, argument="EPSILON"))
 
 
 def _place(ledger: str, state: Path | None) -> Path:
@@ -192,9 +202,7 @@ def _account(path: Path, summary: Summary) -> list[str]:
     lines = [f"{path}"]
     if summary.studies:
         rows = [("study", "hash", "releases", "spent", "granted")]
-        for study in summary.studies:
-            spent, grant = show_fraction(study.spent.epsilon), show_fraction(study.grant.epsilon)
-            rows.append((study.name, study.study[:12], str(study.entries), f"ε = {spent}", f"ε = {grant}"))
+        rows += [(s.name, s.study[:12], str(s.entries), str(s.spent), str(s.grant)) for s in summary.studies]
         lines += aligned(rows)
     limit = "no cap" if summary.cap is None or summary.left is None else f"cap {summary.cap}, {summary.left} left"
     return [*lines, f"  Spent in total: {summary.spent}; {limit}.", f"  Head: {summary.head}"]

@@ -7,6 +7,8 @@ mechanism                       loss                                thesis
                                                                     thm_rand_resp
 :func:`discrete_laplace`        Δ/scale                             Theorem defn_laplace_mech, on integers
 :func:`select`                  2Δ/scale                            Theorem defn_expo_mech; permute-and-flip
+:func:`discrete_gaussian`       ρ = Δ₂²/(2σ²), zero-concentrated    none
+:func:`select_concentrated`     ρ = Δ²/(2·scale²), the same         Theorem defn_expo_mech, as zCDP
 ==============================  ==================================  ========================================
 
 Each has a companion ``…_loss`` that reads the loss off its parameters, exactly or rounded up, and a companion
@@ -34,6 +36,8 @@ from panbayes.public.privacy import MAX_EPSILON, Pure, parse_epsilon
 
 __all__ = [
     "MAX_COUNT",
+    "discrete_gaussian",
+    "discrete_gaussian_variance",
     "discrete_laplace",
     "discrete_laplace_loss",
     "discrete_laplace_release",
@@ -43,7 +47,9 @@ __all__ = [
     "randomized_response_fraction",
     "randomized_response_loss",
     "randomized_response_release",
+    "root_above",
     "select",
+    "select_concentrated",
     "select_loss",
     "select_release",
     "select_scale",
@@ -196,6 +202,71 @@ def select(
     """
     scale = select_scale(sensitivity=sensitivity, epsilon=epsilon)
     return noise.select(np.asarray(scores, dtype=np.float64), scale=scale, mechanism=mechanism)
+
+
+def discrete_gaussian_variance(*, square: int, rho: Fraction) -> Fraction:
+    """Return the exact variance Δ₂²/(2ρ) of the noise, Δ₂² = ``square`` of the L2 sensitivity, ρ = ``rho``.
+
+    A variance beyond what the noise sources serve is refused.
+
+    >>> discrete_gaussian_variance(square=2, rho=Fraction(1, 50))
+    Fraction(50, 1)
+    """
+    if operator.index(square) < 1:
+        raise ValueError(f"the squared sensitivity of counts must be a positive integer, found {square}")
+    if rho <= 0:
+        raise ValueError(f"rho must be positive, found {rho}")
+    variance = operator.index(square) / (2 * rho)
+    if not MIN_SCALE**2 <= variance <= MAX_SCALE**2:
+        raise InputError(
+            "epsilon",
+            found=f"found a share of {float(rho):g} zCDP, which calls for noise of variance {float(variance):g}",
+            remedy=f"deviations from {float(MIN_SCALE):g} to {float(MAX_SCALE):g} are served",
+        )
+    return variance
+
+
+def discrete_gaussian(counts: NDArray[np.integer], *, square: int, rho: Fraction, noise: Noise) -> NDArray[np.int64]:
+    """Add independent discrete Gaussian noise of variance Δ₂²/(2ρ) to integer ``counts`` of any shape.
+
+    ``square`` is Δ₂², the most by which the whole array can change between neighbours in squared L2 norm, and ρ =
+    ``rho`` is the zCDP of the whole array (Canonne, Kamath and Steinke 2020, Theorem 4 for every coordinate; the Rényi
+    divergences of independent coordinates add up). Clamping is as in :func:`discrete_laplace`, and as harmless.
+    """
+    variance = discrete_gaussian_variance(square=square, rho=rho)
+    if counts.dtype.kind not in "iu":
+        raise TypeError(f"counts must be an array of integers, found {counts.dtype}")
+    if counts.dtype == np.uint64:
+        counts = np.minimum(counts, np.uint64(MAX_COUNT))
+    result = counts.astype(np.int64).clip(-MAX_COUNT, MAX_COUNT)
+    result += noise.discrete_gaussian(counts.size, variance=variance).reshape(counts.shape)
+    return result.clip(-MAX_COUNT, MAX_COUNT, out=result)
+
+
+def select_concentrated(scores: NDArray[np.float64], *, sensitivity: Fraction, rho: Fraction, noise: Noise) -> int:
+    """Draw the index of a high score by the exponential mechanism, at a zCDP of ρ = ``rho``.
+
+    With scale s its pure loss is ε = 2Δ/s, Δ = ``sensitivity`` of every score, and its privacy loss ranges over an
+    interval of length ε, so that it satisfies ε²/8-zCDP (Cesar and Rogers 2021): ρ = Δ²/(2s²), s = Δ/√(2ρ). The scale
+    is the root rounded up. (Permute-and-flip has no bounded range and would be charged ε²/2; errata 6.)
+    """
+    if sensitivity <= 0 or rho <= 0:
+        raise ValueError(f"sensitivity and rho must be positive, found {sensitivity}, {rho}")
+    scale = root_above(sensitivity**2 / (2 * rho))
+    return noise.select(np.asarray(scores, dtype=np.float64), scale=scale, mechanism="exponential")
+
+
+def root_above(value: Fraction) -> Fraction:
+    """Return a fraction that is not below √``value``, and above it by less than one part in 2⁴⁰.
+
+    >>> root_above(Fraction(1, 4)) >= Fraction(1, 2), round(float(root_above(Fraction(2))), 9)
+    (True, 1.414213562)
+    """
+    # √(p/q) = √(p·q)/q; enough binary places are put before the integer root is taken.
+    product = value.numerator * value.denominator
+    places = max(0, 50 - product.bit_length() // 2)
+    root = math.isqrt(product << (2 * places)) + 1
+    return Fraction(root, value.denominator << places)
 
 
 def select_loss(*, sensitivity: Fraction | float, scale: Fraction) -> Pure:

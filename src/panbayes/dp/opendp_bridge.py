@@ -21,11 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "add_discrete_gaussian",
     "add_discrete_laplace",
+    "discrete_gaussian_map",
     "discrete_laplace_map",
     "float_above",
     "noisy_max",
     "noisy_max_map",
+    "padded_deviation",
     "padded_scale",
 ]
 
@@ -69,6 +72,31 @@ def padded_scale(scale: Fraction) -> float:
 
 
 @lru_cache(maxsize=64)
+def padded_deviation(variance: Fraction) -> float:
+    """Return a float σ for which neither ρ = Δ²/(2σ²) nor OpenDP's map exceeds the charge Δ²/(2·``variance``).
+
+    σ² is at least ``variance``·(1 + 16u), u = 2⁻⁵², checked exactly. OpenDP rounds Δ up to a float, divides by σ,
+    squares and halves, rounding up each time: a factor of at most (1 + u)⁶ on ρ, which the margin covers, as in
+    :func:`padded_scale`.
+    """
+    wanted = variance * (1 + Fraction(16, 2**52))
+    sigma = math.sqrt(float_above(wanted))
+    while Fraction(sigma) ** 2 < wanted:
+        sigma = math.nextafter(sigma, math.inf)
+    return sigma
+
+
+def _gaussian(scale: float) -> _Measurement[list[int]]:
+    """Build OpenDP's discrete Gaussian measurement on vectors of 64-bit integers."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), scale=scale)
+
+
 def _laplace(scale: float) -> _Measurement[list[int]]:
     """Build OpenDP's discrete Laplace measurement on vectors of 64-bit integers."""
     from opendp.domains import atom_domain, vector_domain
@@ -98,6 +126,16 @@ def _noisy_max(scale: float, *, gumbel: bool) -> _Measurement[int]:
 def add_discrete_laplace(counts: Sequence[int], *, scale: float) -> NDArray[np.int64]:
     """Add discrete Laplace noise of this float ``scale`` to integers, saturating at the ends of int64."""
     return np.array(_laplace(scale)(list(counts)), dtype=np.int64)
+
+
+def add_discrete_gaussian(counts: Sequence[int], *, scale: float) -> NDArray[np.int64]:
+    """Add discrete Gaussian noise of this float ``scale`` to integers, saturating at the ends of int64."""
+    return np.array(_gaussian(scale)(list(counts)), dtype=np.int64)
+
+
+def discrete_gaussian_map(sensitivity: float, *, scale: float) -> float:
+    """Return the ρ that OpenDP reports for counts that differ by ``sensitivity`` in L2."""
+    return float(_gaussian(scale).map(sensitivity))
 
 
 def discrete_laplace_map(sensitivity: int, *, scale: float) -> float:

@@ -11,6 +11,8 @@ a contingency table (L1)   2, or 1 under add-remove                     always
 mutual information         see :func:`mutual_information`               one side binary; else for odd n
 R                          3/n + 2/n²                                   no: a bound
 F                          1/n                                          for n ≥ 2, |Π| ≥ 2
+a contingency table (L2²)  2, or 1 under add-remove                     always
+‖c − e‖₁, e public         2, or 1 under add-remove                     for a domain of 2 or more
 ========================== ============================================ ==================================
 
 The ``padded`` figures add 2E for the error E of computing a score in floating point (:mod:`panbayes.public.rounding`),
@@ -34,6 +36,8 @@ from panbayes.public.study import Score
 
 __all__ = [
     "contingency",
+    "contingency_square",
+    "distance",
     "f_score",
     "mutual_information",
     "padded",
@@ -57,6 +61,34 @@ def contingency(*, adjacency: Adjacency, max_records: int = 1, tables: int = 1) 
     if tables < 1:
         raise InputError("tables", found=f"found {tables}", remedy="give 1 or more")
     return (2 if adjacency == "replace" else 1) * max_records * tables
+
+
+def contingency_square(*, adjacency: Adjacency, max_records: int = 1) -> int:
+    """Return the squared L2 sensitivity of one contingency table.
+
+    Let m = ``max_records``. Replacing a person changes the table by Σᵢ (e_yᵢ − e_xᵢ) over at most m records that leave
+    cells xᵢ for yᵢ (or only leave, or only come: e_x or e_y alone): each term has the norm √2 at most, the sum m·√2,
+    its square 2m². Adding or removing a person changes it by Σᵢ e_xᵢ, of norm m at most, and m². Several tables add up
+    their squares.
+
+    >>> contingency_square(adjacency="replace"), contingency_square(adjacency="add-remove", max_records=3)
+    (2, 9)
+    """
+    each = contingency(adjacency=adjacency, max_records=1)
+    return each * contingency(adjacency="add-remove", max_records=max_records) ** 2
+
+
+def distance(*, adjacency: Adjacency, max_records: int = 1) -> int:
+    """Return the sensitivity of ‖c − e‖₁ = Σ|c(x) − e(x)|, c a contingency table and e any fixed public numbers.
+
+    By the triangle inequality, |‖c' − e‖₁ − ‖c − e‖₁| ≤ ‖c' − c‖₁ whatever e is: the sensitivity is the table's own in
+    L1. The score ½‖c − e‖₁ has half of it: 1 under replace-one, ½ under add-remove. e may come from an untrusted
+    analyst and need not be a distribution; it must only be fixed before c is looked at, and the arithmetic exact.
+
+    >>> distance(adjacency="replace"), distance(adjacency="add-remove")
+    (2, 1)
+    """
+    return contingency(adjacency=adjacency, max_records=max_records)
 
 
 def mutual_information(*, records: int, child: int, parents: int) -> float:

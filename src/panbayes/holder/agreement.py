@@ -10,12 +10,18 @@ privbayes, noisy-model      1 model                                             
 independent                 1 counts: every attribute alone                                    ε
 noisy-sufficient-statistics 1 counts: all C(N, k + 1) sets                                     ε
 noisy-majority-voting       N − 1 votes, then 1 counts: N sets of at most k + 1 attributes     sε/(N − 1); (1 − s)ε
+adaptive                    4 tables: of one to three attributes, or none (the total)          any; all together
+                            2 choices: among tables of two or three attributes                 at most ε, or ρ
 non-private                 none: records never leave a holder
 =========================== ================================================================== =========================
 
 Score, mechanism, degree, first attribute and who clips must be the study's. With ``degree = "auto"`` (a model only) the
 query names the study's θ and the most parents to consider, which is the asker's choice: ε does not depend on it. Sets
 that make no sense or are too large are refused by :func:`panbayes.holder.answers.check`.
+
+Under ``adaptive`` the analyst decides what is worth measuring and at which share; the guarantee does not depend on its
+decisions, because every share is charged for and the total may not exceed the study's grant. Privacy class (ε, or ρ
+where the study has a delta) and adjacency must be the study's.
 
 Everything here is a pure function of public values, so a refusal reveals nothing.
 
@@ -31,10 +37,25 @@ from itertools import combinations
 from math import comb
 from typing import Final, TypeAlias
 
-from panbayes.protocol.messages import CountsQuery, ModelQuery, Query, VoteQuery, ratio
+from panbayes.protocol.messages import (
+    ChoiceQuery,
+    CountsQuery,
+    ModelQuery,
+    Query,
+    TablesQuery,
+    VoteQuery,
+    ratio,
+)
 from panbayes.public.study import Study
 
 __all__ = ["NotInStudyError", "check_query", "kind_of", "times_allowed"]
+
+
+ADAPTIVE_TABLES: Final = 4
+"""Sets of tables that the adaptive strategy measures: the total, single attributes, pairs, triples."""
+
+ADAPTIVE_CHOICES: Final = 2
+"""Its choices: of pairs, and of triples."""
 
 
 class NotInStudyError(Exception):
@@ -53,11 +74,23 @@ def kind_of(query: Query) -> str:
             return "vote"
         case ModelQuery():
             return "model"
+        case TablesQuery():
+            return "tables"
+        case ChoiceQuery():
+            return "choice"
 
 
 def times_allowed(study: Study, query: Query) -> int:
     """Return how many different questions of this kind the study may ask one holder."""
-    return len(study.schema) - 1 if isinstance(query, VoteQuery) else 1
+    match query:
+        case VoteQuery():
+            return len(study.schema) - 1
+        case TablesQuery():
+            return ADAPTIVE_TABLES
+        case ChoiceQuery():
+            return ADAPTIVE_CHOICES
+        case _:
+            return 1
 
 
 def check_query(study: Study, query: Query) -> None:
@@ -146,7 +179,17 @@ def _distinct(placed: Iterable[int], attributes: int) -> bool:
     return len(set(found)) == len(found) < attributes and max(found) < attributes
 
 
+def _adaptive(study: Study, query: Query) -> None:
+    if not isinstance(query, TablesQuery | ChoiceQuery):
+        raise NotInStudyError("the study asks for tables of grouped values and for choices among them")
+    _require(query.privacy == ("zcdp" if study.delta else "pure"), "privacy class, with delta", study.delta)
+    _require(query.adjacency == study.adjacency, "adjacency", study.adjacency)
+    if isinstance(query, ChoiceQuery):
+        _require(all(len(c.view) in (2, 3) for c in query.candidates), "candidates:", "of two or three attributes")
+
+
 _RULES: Final[Mapping[str, Rule]] = {
+    "adaptive": _adaptive,
     "privbayes": _model,
     "noisy-model": _model,
     "independent": _independent,

@@ -9,6 +9,7 @@ query                    mechanism                                              
 counts of T tables       discrete Laplace of scale 2·m·T/ε on every cell (L1 sensitivity 2·m·T)  ε
 vote                     permute-and-flip or exponential on the score, Δ over all candidates     ε
 local model              N−1 votes at ε₁/(N−1), then counts of N tables at ε₂                    ε₁ + ε₂
+tables, choice           see :mod:`panbayes.holder.views`                                        ε or ρ
 ======================== ======================================================================= ==================
 
 m is the number of records kept per person (1 without a privacy unit).
@@ -33,20 +34,24 @@ from panbayes.dp import sensitivity
 from panbayes.dp.mechanisms import discrete_laplace, discrete_laplace_scale
 from panbayes.dp.noise import Noise
 from panbayes.holder.choice import private_choice, private_score
+from panbayes.holder.views import answer_choice, answer_tables, check_choice, check_tables, loss_of_views
 from panbayes.protocol.messages import (
+    Answer,
     Cells,
+    ChoiceQuery,
     CountsAnswer,
     CountsQuery,
     ModelAnswer,
     ModelQuery,
     Pair,
     Query,
+    TablesQuery,
     VoteAnswer,
     VoteQuery,
     pack_cells,
 )
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import Pure
+from panbayes.public.privacy import Loss, Pure
 from panbayes.public.schema import Schema
 from panbayes.public.structure import Structure
 from panbayes.tables.counting import DEFAULT_CELL_LIMIT, contingencies
@@ -58,8 +63,10 @@ MAX_CANDIDATES: Final = 5_000_000
 """Candidates scored in one step at most."""
 
 
-def loss_of(query: Query) -> Pure:
+def loss_of(query: Query) -> Loss:
     """Return what answering a query spends."""
+    if isinstance(query, TablesQuery | ChoiceQuery):
+        return loss_of_views(query)
     if isinstance(query, ModelQuery):
         return Pure(Fraction(query.structure_epsilon) + Fraction(query.tables_epsilon))
     return Pure(Fraction(query.epsilon))
@@ -92,6 +99,10 @@ def check(query: Query, schema: Schema, size: int) -> None:
             _check_cells(sum(schema.sizes))
             scale = _table_sensitivity(schema, len(schema))
             discrete_laplace_scale(sensitivity=scale, epsilon=Fraction(query.tables_epsilon))
+        case TablesQuery():
+            check_tables(query, schema)
+        case ChoiceQuery():
+            check_choice(query, schema)
 
 
 def _bad(field: str, found: str, remedy: str) -> InputError:
@@ -156,7 +167,7 @@ def _check_cells(cells: int) -> None:
         )
 
 
-def answer(query: Query, table: Table, *, noise: Noise) -> CountsAnswer | VoteAnswer | ModelAnswer:
+def answer(query: Query, table: Table, *, noise: Noise) -> Answer:
     """Compute an answer and draw its noise. The query has been checked and charged."""
     match query:
         case CountsQuery():
@@ -165,6 +176,10 @@ def answer(query: Query, table: Table, *, noise: Noise) -> CountsAnswer | VoteAn
             return VoteAnswer(_vote(query, table, noise=noise))
         case ModelQuery():
             return _local_model(query, table, noise=noise)
+        case TablesQuery():
+            return answer_tables(query, table, noise=noise)
+        case ChoiceQuery():
+            return answer_choice(query, table, noise=noise)
 
 
 def _noisy_tables(

@@ -27,7 +27,7 @@ import msgspec
 
 from panbayes.protocol.codec import encode
 from panbayes.protocol.messages import Release
-from panbayes.public.privacy import Pure, loss_to_json
+from panbayes.public.privacy import Loss, loss_to_json
 
 __all__ = ["Entry", "first_head", "loss_text", "next_head", "reply_digest"]
 
@@ -40,15 +40,16 @@ class Entry:
     study: str
     question: str
     kind: str
-    loss: Pure
+    loss: Loss
     reply: str
     head: str
 
 
-def loss_text(loss: Pure) -> str:
+def loss_text(loss: Loss) -> str:
     """Write a loss as the one text that is stored and hashed.
 
     >>> from fractions import Fraction
+    >>> from panbayes.public.privacy import Pure
     >>> loss_text(Pure(Fraction(1, 3)))
     '{"class":"pure","epsilon":"1/3"}'
     """
@@ -69,6 +70,6 @@ def reply_digest(release: Release, *, previous: str) -> str:
     return hashlib.sha256(encode(msgspec.structs.replace(release, ledger=previous))).hexdigest()
 
 
-def next_head(*, sequence: int, study: str, question: str, loss: Pure, reply: str, previous: str) -> str:
+def next_head(*, sequence: int, study: str, question: str, loss: Loss, reply: str, previous: str) -> str:
     """Return the head after one more entry."""
     return _hash("panbayes entry 1", sequence, study, question, loss_text(loss), reply, previous)

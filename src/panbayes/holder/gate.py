@@ -24,7 +24,6 @@ records, a bug) is `unavailable` to the asker and told in full to ``report`` onl
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import TypeAlias
 
 import msgspec
@@ -37,7 +36,7 @@ from panbayes.holder.ledger import Ledger, Transaction
 from panbayes.protocol.codec import MalformedError, WrongIdError, decode_question, encode
 from panbayes.protocol.messages import Question, Refusal, RefusalCode, Release
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import Pure, show_fraction
+from panbayes.public.privacy import NOTHING, Loss, amount, sum_of, total_loss, within
 from panbayes.public.study import Study
 from panbayes.tables.table import Table
 
@@ -165,7 +164,9 @@ class Gate:
         self._check_budget(turn, question, kind, loss)
         answer = answers.answer(question.query, self._table, noise=self._noise.spawn(question.id.encode()))
         sequence, previous = turn.last()
-        release = Release(question.id, self._table.size, previous, self._noise.private, answer)
+        # Under add-remove the number of people is itself private, and leaves in noisy form only.
+        size = self._table.size if self._study.adjacency == "replace" else None
+        release = Release(question.id, size, previous, self._noise.private, answer)
         digest = reply_digest(release, previous=previous)
         head = next_head(
             sequence=sequence + 1,
@@ -180,23 +181,22 @@ class Gate:
         turn.record(entry, study=self._study, asked=encode(question), replied=reply)
         return reply
 
-    def _check_budget(self, turn: Transaction, question: Question, kind: str, loss: Pure) -> None:
+    def _check_budget(self, turn: Transaction, question: Question, kind: str, loss: Loss) -> None:
         study = self._study
         most = agreement.times_allowed(study, question.query)
         if turn.times(study.hash, kind) >= most:
             raise _RefusedError("not-in-study", f"the study asks for {kind} {most} times, and has")
         spent = turn.spent()
-        here = spent.get(study.hash, Pure(Fraction(0)))
-        grant = Pure(study.budget)
-        if here + loss > grant:
+        here = spent.get(study.hash, NOTHING)
+        grant = study.grant
+        if not within(sum_of(here, loss), grant):
             raise _RefusedError(
                 "over-budget",
-                f"the study grants {grant}; {show_fraction(here.epsilon)} is spent and this question costs "
-                f"{show_fraction(loss.epsilon)}",
+                f"the study grants {grant}; {amount(here)} is spent and this question costs {amount(loss)}",
             )
         cap = turn.cap()
-        elsewhere = sum((other.epsilon for name, other in spent.items() if name != study.hash), Fraction(0))
-        if cap is not None and Pure(elsewhere) + grant > cap:
+        elsewhere = (other for name, other in spent.items() if name != study.hash)
+        if cap is not None and not within(total_loss((*elsewhere, grant)), cap):
             # How much is left is about other studies, and not this asker's business.
             raise _RefusedError("over-budget", f"this holder's cap leaves no room for a study of {grant}")
 

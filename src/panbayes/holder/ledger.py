@@ -16,7 +16,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,11 +27,18 @@ from typing import Self
 from panbayes.holder import ledger_file
 from panbayes.holder.binding import Bindings, keyed
 from panbayes.holder.chain import Entry, first_head, loss_text
+from panbayes.public.concentrated import rho_for
 from panbayes.public.errors import InternalError, LedgerError
-from panbayes.public.privacy import Pure, loss_from_json, total_loss
+from panbayes.public.privacy import NOTHING, Loss, Pure, ZeroConcentrated, loss_from_json, sum_of, total_loss
 from panbayes.public.study import Study
 
-__all__ = ["Ledger", "Spending", "Summary", "Transaction"]
+__all__ = ["Ledger", "Spending", "Summary", "Transaction", "granted"]
+
+
+def granted(agreed: Mapping[str, str]) -> Loss:
+    """Return what a study may spend, from its stored content: ε, or the ρ of its (ε, δ)."""
+    epsilon, delta = Fraction(agreed["epsilon"]), Fraction(agreed["delta"])
+    return ZeroConcentrated(rho_for(epsilon, delta)) if delta else Pure(epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +47,8 @@ class Spending:
 
     study: str
     name: str
-    grant: Pure
-    spent: Pure
+    grant: Loss
+    spent: Loss
     entries: int
 
 
@@ -50,20 +57,28 @@ class Summary:
     """Where a ledger stands: spending per study and in total, the cap, and where the chain begins and ends."""
 
     studies: tuple[Spending, ...]
-    cap: Pure | None
+    cap: Loss | None
     entries: int
     first: str
     head: str
 
     @property
-    def spent(self) -> Pure:
-        """The total over all studies."""
-        return total_loss(study.spent for study in self.studies)
+    def spent(self) -> Loss:
+        """The total over all studies, in ρ as soon as one of them or the cap is."""
+        cap = ZeroConcentrated(Fraction(0)) if isinstance(self.cap, ZeroConcentrated) else NOTHING
+        return total_loss((*(study.spent for study in self.studies), cap))
 
     @property
-    def left(self) -> Pure | None:
+    def left(self) -> Loss | None:
         """What the cap leaves, None without a cap."""
-        return None if self.cap is None else Pure(max(self.cap.epsilon - self.spent.epsilon, Fraction(0)))
+        match self.cap, self.spent:
+            case None, _:
+                return None
+            case ZeroConcentrated(rho=limit), ZeroConcentrated(rho=spent):
+                return ZeroConcentrated(max(limit - spent, Fraction(0)))
+            case Pure(epsilon=limit), Pure(epsilon=spent):
+                return Pure(max(limit - spent, Fraction(0)))
+        return NOTHING  # a cap in ε that was set after something was spent in ρ
 
 
 class Transaction:
@@ -93,20 +108,20 @@ class Transaction:
         found = self.connection.execute("SELECT COUNT(*) FROM entries WHERE study = ? AND kind = ?", (study, kind))
         return int(found.fetchone()[0])
 
-    def spent(self) -> dict[str, Pure]:
+    def spent(self) -> dict[str, Loss]:
         """Return the exact spending of every study charged so far, by its hash."""
         rows = self.connection.execute("SELECT study, loss, COUNT(*) FROM entries GROUP BY study, loss")
-        sums: dict[str, Pure] = {}
+        sums: dict[str, Loss] = {}
         for study, loss, times in rows:
-            sums[study] = sums.get(study, Pure(Fraction(0))) + self.loss(loss) * times
+            sums[study] = sum_of(sums.get(study, NOTHING), self.loss(loss) * times)
         return sums
 
-    def cap(self) -> Pure | None:
+    def cap(self) -> Loss | None:
         """Return the cap in force."""
         row = self.connection.execute("SELECT loss FROM caps ORDER BY position DESC LIMIT 1").fetchone()
         return None if row is None or row[0] is None else self.loss(row[0])
 
-    def set_cap(self, cap: Pure | None) -> None:
+    def set_cap(self, cap: Loss | None) -> None:
         """Put another cap in force; the earlier ones stay on record."""
         text = None if cap is None else self._text(cap)
         self.connection.execute("INSERT INTO caps (after, loss) VALUES (?, ?)", (self.last()[0], text))
@@ -163,14 +178,14 @@ class Transaction:
         for sequence, study, question, kind, loss, reply, head in rows:
             yield Entry(sequence, study, question, kind, self.loss(loss), reply, head)
 
-    def _text(self, loss: Pure) -> str:
+    def _text(self, loss: Loss) -> str:
         """Write a loss, and see that it can be read again: a ledger must never hold what it cannot add up."""
         text = loss_text(loss)
         if self.loss(text) != loss:
             raise InternalError("a loss does not survive being written")
         return text
 
-    def loss(self, text: str) -> Pure:
+    def loss(self, text: str) -> Loss:
         """Read a stored loss."""
         try:
             data = json.loads(text)
@@ -240,7 +255,7 @@ class Ledger:
         with self.transaction() as turn:
             turn.bind(schema, records)
 
-    def set_cap(self, cap: Pure | None) -> None:
+    def set_cap(self, cap: Loss | None) -> None:
         """Set what all studies together may spend; None lifts the cap."""
         with self.transaction() as turn:
             turn.set_cap(cap)
@@ -253,9 +268,8 @@ class Ledger:
             for study, content in turn.connection.execute("SELECT hash, content FROM studies ORDER BY rowid"):
                 agreed = json.loads(content)
                 entries = turn.connection.execute("SELECT COUNT(*) FROM entries WHERE study = ?", (study,)).fetchone()
-                grant = Pure(Fraction(agreed["epsilon"]))
-                total = spent.get(study, Pure(Fraction(0)))
-                studies.append(Spending(study, agreed["name"], grant, total, entries[0]))
+                total = spent.get(study, NOTHING)
+                studies.append(Spending(study, agreed["name"], granted(agreed), total, entries[0]))
             sequence, head = turn.last()
             return Summary(tuple(studies), turn.cap(), sequence, first_head(turn.secret("ledger")), head)
 

@@ -23,15 +23,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 
 from panbayes.holder import agreement, answers
 from panbayes.holder.chain import Entry, first_head, next_head, reply_digest
-from panbayes.holder.ledger import Ledger, Transaction
+from panbayes.holder.ledger import Ledger, Transaction, granted
 from panbayes.protocol.codec import MalformedError, decode_question, decode_reply
 from panbayes.protocol.messages import Release
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import Pure
+from panbayes.public.privacy import NOTHING, Loss, sum_of, total_loss, within
 
 __all__ = ["verify"]
 
@@ -60,10 +59,10 @@ def _faults(turn: Transaction, kept: bool, heads: Iterable[str]) -> Iterator[str
         if hashlib.sha256(content.encode()).hexdigest() != study:
             yield f"study {study[:12]}: its content has been changed"
         else:
-            grants[study] = Pure(Fraction(json.loads(content)["epsilon"]))
+            grants[study] = granted(json.loads(content))
     start = head = first_head(turn.secret("ledger"))
     chain = {start}
-    spent: dict[str, Pure] = {}
+    spent: dict[str, Loss] = {}
     caps = list(turn.connection.execute("SELECT after, loss FROM caps ORDER BY position"))
     for number, entry in enumerate(turn.entries(), start=1):
         where = f"entry {entry.sequence}"
@@ -71,11 +70,11 @@ def _faults(turn: Transaction, kept: bool, heads: Iterable[str]) -> Iterator[str
             yield f"entry {number} is missing"
             return
         yield from (f"{where}: {fault}" for fault in _entry_faults(turn, entry, head, kept))
-        spent[entry.study] = spent.get(entry.study, Pure(Fraction(0))) + entry.loss
-        if entry.study not in grants or spent[entry.study] > grants[entry.study]:
+        spent[entry.study] = sum_of(spent.get(entry.study, NOTHING), entry.loss)
+        if entry.study not in grants or not within(spent[entry.study], grants[entry.study]):
             yield f"{where}: its study has spent more than it was granted"
         cap = next((loss for after, loss in reversed(caps) if after < number), None)
-        if cap is not None and sum((loss.epsilon for loss in spent.values()), Fraction(0)) > turn.loss(cap).epsilon:
+        if cap is not None and not within(total_loss(spent.values()), turn.loss(cap)):
             yield f"{where}: the total is above the cap in force"
         head = entry.head
         chain.add(head)

@@ -1,6 +1,6 @@
 """What crosses the boundary: questions from the analyst, releases and refusals from a holder.
 
-A question names its study by hash, its round, and one of three queries. Its ``id`` is the hash of exactly that, never
+A question names its study by hash, its round, and one of five queries. Its ``id`` is the hash of exactly that, never
 of data, so the same question always has the same id and a holder can answer it again from its ledger. Queries speak of
 attributes by their position in the schema and carry ε as an exact ratio; sensitivities and noise are the holder's
 business. A holder answers with a release or a refusal; the text of a refusal depends on public facts only.
@@ -11,6 +11,8 @@ query                 the holder answers with                   mechanism
 :class:`CountsQuery`  noisy contingency tables                  discrete Laplace
 :class:`VoteQuery`    one (attribute, parents) pair             permute-and-flip, exponential
 :class:`ModelQuery`   a structure and its noisy tables          PrivBayes inside the holder
+:class:`TablesQuery`  noisy tables of grouped values            discrete Laplace or Gaussian
+:class:`ChoiceQuery`  the tables furthest from what is expected permute-and-flip, exponential
 ===================== ========================================= =============================
 
 Messages are strict: unknown fields, other types, tags or numbers out of range do not decode. A new kind of query is a
@@ -30,9 +32,13 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Answer",
+    "Candidate",
     "Cells",
+    "ChoiceAnswer",
+    "ChoiceQuery",
     "CountsAnswer",
     "CountsQuery",
+    "Grouping",
     "ModelAnswer",
     "ModelQuery",
     "Pair",
@@ -42,6 +48,8 @@ __all__ = [
     "RefusalCode",
     "Release",
     "Reply",
+    "TablesAnswer",
+    "TablesQuery",
     "VoteAnswer",
     "VoteQuery",
     "pack_cells",
@@ -64,6 +72,15 @@ Degree: TypeAlias = Annotated[int, Meta(ge=0, le=8)]
 
 Score: TypeAlias = Literal["I", "R", "F"]
 Mechanism: TypeAlias = Literal["permute-and-flip", "exponential"]
+
+PrivacyClass: TypeAlias = Literal["pure", "zcdp"]
+"""What the ``loss`` of a query is: ε of pure differential privacy, or ρ of zero-concentrated."""
+
+Adjacency: TypeAlias = Literal["replace", "add-remove"]
+View: TypeAlias = Annotated[tuple[Annotated[int, Meta(ge=0, lt=100_000)], ...], Meta(max_length=3)]
+"""A table to count: its axes, by their positions among the query's groupings. Without axes, the total."""
+
+Weight: TypeAlias = Annotated[int, Meta(ge=1, lt=2**31)]
 
 
 class _Message(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,7 +135,65 @@ class ModelQuery(_Message, frozen=True, tag="model"):
     clip: bool
 
 
-Query: TypeAlias = CountsQuery | VoteQuery | ModelQuery
+class Cells(_Message, frozen=True):
+    """Integer counts, packed: little-endian two's complement of ``width`` bytes each."""
+
+    width: Literal[2, 4, 8]
+    data: bytes
+
+
+class Grouping(_Message, frozen=True, array_like=True):
+    """An attribute with its values put together in groups: value ``v`` belongs to group ``groups[v]``, from 0 on.
+
+    Without ``groups`` every value stands for itself.
+    """
+
+    attribute: Position
+    groups: Annotated[tuple[Annotated[int, Meta(ge=0, lt=2**16)], ...], Meta(max_length=2**16)]
+
+
+class TablesQuery(_Message, frozen=True, tag="tables"):
+    """Noisy tables of grouped values, at ``loss`` for all of them together; table t gets the share weight_t/Σ weight.
+
+    ``views`` name the axes of each table among ``groupings``.
+    """
+
+    privacy: PrivacyClass
+    adjacency: Adjacency
+    groupings: Annotated[tuple[Grouping, ...], Meta(max_length=100_000)]
+    views: Annotated[tuple[View, ...], Meta(min_length=1, max_length=100_000)]
+    weights: Annotated[tuple[Weight, ...], Meta(min_length=1, max_length=100_000)]
+    loss: Ratio
+
+
+class Candidate(_Message, frozen=True, array_like=True):
+    """A table that may be worth measuring, and what measuring it costs in accuracy, in records."""
+
+    view: View
+    penalty: Annotated[int, Meta(ge=0, lt=2**31)]
+
+
+class ChoiceQuery(_Message, frozen=True, tag="choice"):
+    """Which tables are furthest from what a public model expects: at most ``picks`` of them, at ``loss`` altogether.
+
+    A candidate's score is ½‖c − e‖₁ − penalty, c its table and e what is ``expected`` in its cells (all candidates'
+    end to end); taking none scores 0 and is possible each time. With ``rule`` "forest" the first two attributes of the
+    tables taken, as edges, may not close a cycle, also not with the edges ``taken`` before; with "once" no table is
+    taken whose first attribute began one taken before.
+    """
+
+    privacy: PrivacyClass
+    adjacency: Adjacency
+    groupings: Annotated[tuple[Grouping, ...], Meta(max_length=100_000)]
+    candidates: Annotated[tuple[Candidate, ...], Meta(min_length=1, max_length=1_000_000)]
+    expected: Cells
+    rule: Literal["forest", "once"]
+    taken: Annotated[tuple[tuple[Position, Position], ...], Meta(max_length=10_000)]
+    picks: Annotated[int, Meta(ge=1, le=10_000)]
+    loss: Ratio
+
+
+Query: TypeAlias = CountsQuery | VoteQuery | ModelQuery | TablesQuery | ChoiceQuery
 
 
 class Question(_Message, frozen=True):
@@ -128,13 +203,6 @@ class Question(_Message, frozen=True):
     study: Digest
     round: Annotated[int, Meta(ge=0, lt=2**31)]
     query: Query
-
-
-class Cells(_Message, frozen=True):
-    """Integer counts, packed: little-endian two's complement of ``width`` bytes each."""
-
-    width: Literal[2, 4, 8]
-    data: bytes
 
 
 class CountsAnswer(_Message, frozen=True, tag="counts"):
@@ -156,18 +224,31 @@ class ModelAnswer(_Message, frozen=True, tag="model"):
     cells: Cells
 
 
-Answer: TypeAlias = CountsAnswer | VoteAnswer | ModelAnswer
+class TablesAnswer(_Message, frozen=True, tag="tables"):
+    """The tables asked for, end to end, each in C order with the axes in the order of its view."""
+
+    cells: Cells
+
+
+class ChoiceAnswer(_Message, frozen=True, tag="choice"):
+    """The candidates taken, by their positions in the query, in the order of taking."""
+
+    taken: Annotated[tuple[Annotated[int, Meta(ge=0, lt=1_000_000)], ...], Meta(max_length=10_000)]
+
+
+Answer: TypeAlias = CountsAnswer | VoteAnswer | ModelAnswer | TablesAnswer | ChoiceAnswer
 
 
 class Release(_Message, frozen=True, tag="release"):
     """An answer that has been paid for.
 
-    ``size`` is the holder's public number of persons; ``ledger`` the head of its hash chain after this charge;
+    ``size`` is the holder's public number of persons, None under "add-remove", where it is private; ``ledger`` is the
+    head of its hash chain after this charge;
     ``private`` is false if the noise was simulated, and a production analyst then rejects it.
     """
 
     id: Digest
-    size: Annotated[int, Meta(ge=0, lt=2**53)]
+    size: Annotated[int, Meta(ge=0, lt=2**53)] | None
     ledger: Digest
     private: bool
     answer: Answer

@@ -9,7 +9,8 @@ node                    loss                           thesis
 :class:`Release`        what its mechanism spends      Definition defn_dp
 :class:`Sequential`     the sum                        Theorem thm_composition
 :class:`Parallel`       the largest                    Theorem thm_parallel_composition
-:class:`Group`          ``size`` times                 Theorem thm_group
+:class:`Group`          ``size`` times; in zCDP        Theorem thm_group
+                        ``size``² times
 :class:`PostProcessed`  unchanged                      Theorem thm_post_proc
 ======================= ============================== =====================================
 
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import Pure, total_loss
+from panbayes.public.privacy import Loss, ZeroConcentrated, total_loss
 
 __all__ = [
     "Adjacency",
@@ -48,7 +49,7 @@ class Release:
 
     what: str
     mechanism: str
-    loss: Pure
+    loss: Loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +108,11 @@ class PostProcessed:
 Composition: TypeAlias = Release | Sequential | Parallel | Group | PostProcessed
 
 
-def loss_of(composition: Composition) -> Pure:
+def loss_of(composition: Composition) -> Loss:
     """Return the total loss of what was done.
 
     >>> from fractions import Fraction
+    >>> from panbayes.public.privacy import Pure
     >>> table = Release("counts of age", "discrete Laplace", Pure(Fraction(1, 4)))
     >>> loss_of(Sequential((table, Group(table, 3))))
     Pure(epsilon=Fraction(1, 1))
@@ -121,8 +123,19 @@ def loss_of(composition: Composition) -> Pure:
         case Sequential():
             return total_loss(map(loss_of, composition.parts))
         case Parallel():
-            return max(map(loss_of, composition.parts))
+            return _largest([loss_of(part) for part in composition.parts])
         case Group():
-            return loss_of(composition.part) * composition.size
+            loss = loss_of(composition.part)
+            # zCDP grows with the square of the group (Bun and Steinke 2016, Proposition 1.9).
+            return loss * (composition.size**2 if isinstance(loss, ZeroConcentrated) else composition.size)
         case PostProcessed():
             return loss_of(composition.part)
+
+
+def _largest(losses: list[Loss]) -> Loss:
+    """Return the largest loss; among losses of both classes each is taken for the zCDP that it implies."""
+    in_rho = [loss for loss in losses if isinstance(loss, ZeroConcentrated)]
+    pure = [loss for loss in losses if not isinstance(loss, ZeroConcentrated)]
+    if not in_rho:
+        return max(pure)
+    return max([*in_rho, *(ZeroConcentrated(loss.epsilon**2 / 2) for loss in pure)])

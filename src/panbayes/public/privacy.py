@@ -4,31 +4,39 @@ A budget that is added up thousands of times and compared with a cap must not dr
 :class:`fractions.Fraction` parsed from decimal text ("0.1" is 1/10, not the nearest double). Numerators and
 denominators are bounded, so that a number from an untrusted study file cannot be made expensive.
 
-A loss is typed by its privacy class. There is one class today, :class:`Pure` (ε-differential privacy); a new
-class is a new type with its own ``class`` tag in :func:`loss_to_json`, and a reader that does not know the tag
-refuses it. Losses of different classes never compare or add.
+A loss is typed by its privacy class: :class:`Pure` (ε-differential privacy) or :class:`ZeroConcentrated` (ρ-zCDP, Bun
+and Steinke 2016). A class has its own ``class`` tag in :func:`loss_to_json`, and a reader that does not know the tag
+refuses it. Losses of different classes do not add or compare by accident: :func:`total_loss` and :func:`within` turn a
+pure ε into ρ = ε²/2, which it implies, where a sum or a limit is in ρ; nothing turns ρ into a pure ε. What (ε, δ) a ρ
+stands for is in :mod:`panbayes.public.concentrated`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeAlias
 
 from panbayes.public.errors import InputError
 
 __all__ = [
     "MAX_DIGITS",
     "MAX_EPSILON",
+    "NOTHING",
+    "Loss",
     "Pure",
+    "ZeroConcentrated",
+    "amount",
     "loss_from_json",
     "loss_to_json",
     "parse_epsilon",
     "rational_above",
+    "sum_of",
     "total_loss",
+    "within",
 ]
 
 MAX_EPSILON: Final = 1000
@@ -73,6 +81,54 @@ class Pure:
         return f"ε = {show_fraction(self.epsilon)}"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class ZeroConcentrated:
+    """ρ-zero-concentrated differential privacy (Bun and Steinke 2016), with an exact ``rho``.
+
+    The Rényi divergence of every order α between the outputs of neighbours is at most ρα. ε-differential privacy
+    implies it at ρ = ε²/2; losses of several releases add up; a group of k people has k²ρ.
+
+    >>> ZeroConcentrated(Fraction(1, 3)) + ZeroConcentrated(Fraction(1, 6))
+    ZeroConcentrated(rho=Fraction(1, 2))
+    """
+
+    rho: Fraction
+
+    def __post_init__(self) -> None:
+        """Refuse what is not an exact, non-negative number."""
+        if not isinstance(self.rho, Fraction):
+            raise TypeError(f"rho must be a Fraction, found {type(self.rho).__name__}")
+        if self.rho < 0:
+            raise ValueError(f"rho cannot be negative, found {self.rho}")
+
+    def __add__(self, other: ZeroConcentrated) -> ZeroConcentrated:
+        """Add the losses of two releases about the same records (sequential composition)."""
+        return ZeroConcentrated(self.rho + other.rho)
+
+    def __mul__(self, times: int) -> ZeroConcentrated:
+        """Multiply the loss: ``times`` releases. (A group of ``times`` people has ``times``² of it.)"""
+        return ZeroConcentrated(self.rho * times)
+
+    def __str__(self) -> str:
+        """Show ρ exactly where a short decimal can, else as a ratio with its value."""
+        return f"ρ = {show_fraction(self.rho)}"
+
+
+Loss: TypeAlias = Pure | ZeroConcentrated
+
+NOTHING: Final = Pure(Fraction(0))
+"""No loss at all; it adds to losses of either class."""
+
+
+def amount(loss: Loss) -> str:
+    """Show the number of a loss without its letter.
+
+    >>> amount(Pure(Fraction(1, 8)))
+    '0.125'
+    """
+    return show_fraction(loss.epsilon if isinstance(loss, Pure) else loss.rho)
+
+
 def show_fraction(value: Fraction) -> str:
     """Write a fraction for people: a short decimal if that is exact, else a ratio with its rounded value.
 
@@ -107,9 +163,47 @@ def parse_epsilon(text: str | int | float | Fraction, *, argument: str = "epsilo
     return value
 
 
-def total_loss(losses: Iterable[Pure]) -> Pure:
-    """Add up losses about the same records (thesis: Theorem thm_composition)."""
-    return Pure(sum((loss.epsilon for loss in losses), Fraction(0)))
+def _in_rho(loss: Loss) -> ZeroConcentrated:
+    """Return the zCDP that a loss implies: ρ = ε²/2 for a pure ε (Bun and Steinke 2016, Proposition 3.3)."""
+    return ZeroConcentrated(loss.epsilon**2 / 2) if isinstance(loss, Pure) else loss
+
+
+def total_loss(losses: Iterable[Loss]) -> Loss:
+    """Add up losses about the same records (thesis: Theorem thm_composition).
+
+    Pure losses add up to a pure loss. As soon as one is in ρ the total is, and every pure ε among them counts ε²/2.
+
+    >>> total_loss([Pure(Fraction(1)), ZeroConcentrated(Fraction(1, 4)), Pure(Fraction(1))])
+    ZeroConcentrated(rho=Fraction(5, 4))
+    """
+    found = list(losses)
+    pure = [loss for loss in found if isinstance(loss, Pure)]
+    if len(pure) == len(found):
+        return Pure(sum((loss.epsilon for loss in pure), Fraction(0)))
+    return ZeroConcentrated(sum((_in_rho(loss).rho for loss in found), Fraction(0)))
+
+
+def sum_of(loss: Loss, more: Loss) -> Loss:
+    """Add two losses; see :func:`total_loss`."""
+    return total_loss((loss, more))
+
+
+def within(loss: Loss, limit: Loss) -> bool:
+    """Tell whether ``loss`` is certainly no more than ``limit``.
+
+    >>> within(Pure(Fraction(1)), ZeroConcentrated(Fraction(1, 2)))
+    True
+    >>> within(ZeroConcentrated(Fraction(1, 10**9)), Pure(Fraction(100)))  # zCDP implies no pure ε
+    False
+    """
+    match loss, limit:
+        case Pure(), Pure():
+            return loss.epsilon <= limit.epsilon
+        case _, ZeroConcentrated():
+            return _in_rho(loss).rho <= limit.rho
+        case ZeroConcentrated(), Pure():
+            return loss.rho == 0
+    raise TypeError("a loss is Pure or ZeroConcentrated")
 
 
 def rational_above(value: float, *, digits: int = 12) -> Fraction:
@@ -124,24 +218,33 @@ def rational_above(value: float, *, digits: int = 12) -> Fraction:
     return Fraction(math.ceil(Fraction(math.nextafter(value, math.inf)) * scale), scale)
 
 
-def loss_to_json(loss: Pure) -> dict[str, str]:
+def loss_to_json(loss: Loss) -> dict[str, str]:
     """Write a loss with its class tag and exact ratios.
 
-    >>> loss_to_json(Pure(Fraction(1, 3)))
-    {'class': 'pure', 'epsilon': '1/3'}
+    >>> loss_to_json(Pure(Fraction(1, 3))), loss_to_json(ZeroConcentrated(Fraction(1, 8)))
+    ({'class': 'pure', 'epsilon': '1/3'}, {'class': 'zcdp', 'rho': '1/8'})
     """
-    return {"class": "pure", "epsilon": str(loss.epsilon)}
+    if isinstance(loss, Pure):
+        return {"class": "pure", "epsilon": str(loss.epsilon)}
+    return {"class": "zcdp", "rho": str(loss.rho)}
 
 
-def loss_from_json(data: object, *, argument: str) -> Pure:
+def loss_from_json(data: object, *, argument: str) -> Loss:
     """Read what :func:`loss_to_json` wrote; refuse an unknown class rather than guess."""
-    if not isinstance(data, Mapping) or data.get("class") != "pure" or set(data) != {"class", "epsilon"}:
-        raise InputError(
-            argument,
-            found="found a privacy loss of an unknown class",
-            remedy="use a version of panbayes that knows it; this one knows: pure",
-        )
-    match = _RATIO.fullmatch(data["epsilon"]) if isinstance(data["epsilon"], str) else None
+    match data:
+        case {"class": "pure", "epsilon": value, **rest} if not rest:
+            return Pure(_exact(value, "epsilon", argument=argument))
+        case {"class": "zcdp", "rho": value, **rest} if not rest:
+            return ZeroConcentrated(_exact(value, "rho", argument=argument))
+    raise InputError(
+        argument,
+        found="found a privacy loss of an unknown class",
+        remedy="use a version of panbayes that knows it; this one knows: pure, zcdp",
+    )
+
+
+def _exact(value: object, name: str, *, argument: str) -> Fraction:
+    match = _RATIO.fullmatch(value) if isinstance(value, str) else None
     if match is None or int(match[2] or 1) == 0:
-        raise InputError(argument, found="found a damaged epsilon", remedy="use the file as panbayes wrote it")
-    return Pure(Fraction(int(match[1]), int(match[2] or 1)))
+        raise InputError(argument, found=f"found a damaged {name}", remedy="use the file as panbayes wrote it")
+    return Fraction(int(match[1]), int(match[2] or 1))

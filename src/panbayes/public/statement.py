@@ -23,7 +23,7 @@ from panbayes.public.composition import (
     loss_of,
 )
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import Pure, loss_from_json, loss_to_json
+from panbayes.public.privacy import Loss, Pure, ZeroConcentrated, loss_from_json, loss_to_json
 
 __all__ = ["PrivacyStatement", "composition_from_json", "composition_to_json"]
 
@@ -31,6 +31,7 @@ _NEIGHBOURS: Final[Mapping[Adjacency, str]] = {
     "replace": "replacing one {unit} by another; the number of {unit}s is public",
     "add-remove": "adding or removing one {unit}; the number of {unit}s is private",
 }
+_CLASSES: Final[Mapping[type[Loss], str]] = {Pure: "pure", ZeroConcentrated: "zero-concentrated"}
 MAX_DEPTH: Final = 20
 
 
@@ -50,7 +51,7 @@ class PrivacyStatement:
     private: bool = True
 
     @property
-    def loss(self) -> Pure:
+    def loss(self) -> Loss:
         """The total loss."""
         return loss_of(self.composition)
 
@@ -59,7 +60,7 @@ class PrivacyStatement:
         verdict = [] if self.private else ["NOT PRIVATE: the noise was simulated from a seed. Do not release this."]
         return [
             *verdict,
-            f"Guarantee: {self.loss} (pure differential privacy)",
+            f"Guarantee: {self.loss} ({_CLASSES[type(self.loss)]} differential privacy)",
             f"Protects: {_NEIGHBOURS[self.adjacency].format(unit=self.unit)}",
             "Spent on:",
             *(f"  {line}" for line in _describe(self.composition)),
@@ -127,7 +128,8 @@ def _describe(node: Composition) -> list[str]:
             return [f"each of {len(node.parts)} separate tables, at most {loss_of(node)} each:", *inner]
         case Group():
             inner = [f"  {line}" for line in _describe(node.part)]
-            return [f"{node.size} records per person, so {node.size} times:", *inner]
+            times = node.size if isinstance(loss_of(node.part), Pure) else node.size**2
+            return [f"{node.size} records per person, so {times} times:", *inner]
         case PostProcessed():
             return [*_describe(node.part), f"{node.how}: computed from the above, free"]
 

@@ -5,7 +5,7 @@ The file is TOML; paths in it are relative to the file::
     version = 1
     name = "three clinics"
     schema = "clinic.toml"
-    strategy = "privbayes"
+    strategy = "adaptive"
     epsilon = 1.0
 
 ========== ===================== ====================================================================================
@@ -22,9 +22,13 @@ first      the first attribute   the attribute that is placed first; a public ch
 theta      4                     with degree = "auto": how many times the noise the average cell must hold
 learner    "greedy"              what the analyst runs on noisy statistics: or "chow-liu"; with BIC, "penalised"
                                  (greedy with up to ``degree`` parents) or "hill-climbing"
-adjacency  "replace"             neighbouring tables differ by one replaced record; the number of records is public
-delta      0                     pure differential privacy
+adjacency  "replace"             neighbouring tables differ by one replaced record, and the number of records is public;
+                                 or "add-remove": by one record more or less, and the number is private
+delta      0                     pure differential privacy; above 0, (ε, δ) through zero-concentrated privacy
 ========== ===================== ====================================================================================
+
+"adaptive" chooses parents (at most two), shares of ε and mechanisms itself and does not read degree, split, score,
+mechanism, clip, first, theta and learner. It alone offers "add-remove" and a delta above 0.
 
 A study is known by the hash of its content and of its schema's; comments, key order and file names do not matter.
 """
@@ -40,9 +44,10 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast, get_args
 
 from panbayes.public.composition import Adjacency
+from panbayes.public.concentrated import rho_for
 from panbayes.public.document import Document, Section
 from panbayes.public.errors import InputError
-from panbayes.public.privacy import MAX_DIGITS, parse_epsilon
+from panbayes.public.privacy import MAX_DIGITS, Loss, Pure, ZeroConcentrated, parse_epsilon
 from panbayes.public.schema import Schema
 
 __all__ = ["STUDY_VERSION", "Clip", "Learner", "Mechanism", "Score", "Strategy", "Study"]
@@ -51,6 +56,7 @@ STUDY_VERSION: Final = 1
 MAX_DEGREE: Final = 8
 
 Strategy: TypeAlias = Literal[
+    "adaptive",
     "privbayes",
     "independent",
     "noisy-sufficient-statistics",
@@ -91,7 +97,8 @@ class Study:
         self._check_choice("mechanism", self.mechanism, get_args(Mechanism))
         self._check_choice("clip", self.clip, get_args(Clip))
         self._check_choice("learner", self.learner, get_args(Learner))
-        self._check_choice("adjacency", self.adjacency, ("replace",))
+        adaptive = self.strategy == "adaptive"
+        self._check_choice("adjacency", self.adjacency, get_args(Adjacency) if adaptive else ("replace",))
         if not self.name.strip():
             raise self._error("name", "found an empty text", "give the study a name")
         if self.epsilon is None and self.strategy != "non-private":
@@ -99,7 +106,7 @@ class Study:
         if self.epsilon is not None:
             parse_epsilon(self.epsilon, argument=f"{self.source}, epsilon")
         if self.delta != 0:
-            raise self._error("delta", f"found {self.delta}", "give 0: this version offers pure ε only")
+            self._check_delta()
         if not 0 < self.split < 1:
             raise self._error("split", f"found {float(self.split):g}", "give a share between 0 and 1, such as 0.5")
         if not 0 < self.theta <= 1000:
@@ -144,12 +151,21 @@ class Study:
             raise self._error(
                 "degree", f"found {self.degree}", f'give 1 to {MAX_DEGREE}; for no parents use strategy "independent"'
             )
-        if self.degree >= len(self.schema) and self.strategy != "independent":
+        if self.degree >= len(self.schema) and self.strategy not in ("independent", "adaptive"):
             raise self._error(
                 "degree",
                 f"found {self.degree}, and the schema has {len(self.schema)} attributes",
                 f"give at most {len(self.schema) - 1}",
             )
+
+    def _check_delta(self) -> None:
+        if self.strategy != "adaptive":
+            raise self._error("delta", f"found {float(self.delta):g}", 'give 0, or use strategy "adaptive"')
+        if self.epsilon is not None:
+            try:
+                rho_for(self.epsilon, self.delta)
+            except InputError as error:
+                raise self._error(error.argument, error.found, error.remedy) from None
 
     @classmethod
     def load(cls, path: str | Path) -> Study:
@@ -172,6 +188,11 @@ class Study:
         if self.epsilon is None or not self.private:
             raise ValueError("a non-private study has no budget")
         return self.epsilon
+
+    @property
+    def grant(self) -> Loss:
+        """What the study may spend of each holder's people: ε, or with a delta the ρ that implies (ε, δ)."""
+        return ZeroConcentrated(rho_for(self.budget, self.delta)) if self.delta else Pure(self.budget)
 
     def canonical(self) -> dict[str, object]:
         """Return the content that all parties must share, as plain JSON values with exact ratios."""

@@ -1,0 +1,226 @@
+"""Accuracy of every strategy on the Diabetes table, side by side with public systems: ``make bench-quality``.
+
+``python -m bench.quality`` prints one table: test cross entropy in bits, mean total variation distance over all pairs
+of attributes between as many synthetic records and the training records, CPU-seconds and peak memory; the mean over
+several seeds, the same 80/20 split for all. ``--validation`` takes a fifth of the training records instead of the test
+records, for choosing between variants. ``--figures FOLDER`` draws bits against ε and against the number of holders.
+
+Every method runs in a process of its own (its memory is its own). Noise is simulated: it has the law of the secure one,
+and a seed. Peers are run by another interpreter, ``--peers PYTHON`` (``make peers`` installs them); they are given the
+same codes, ε, δ and domains and hand back synthetic records. Where a peer does not offer its density, its bits are
+those of a network (BIC, at most two parents) fitted without privacy to ten times as many of its synthetic records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.data import diabetes
+from panbayes.bayesnet.exact import ExactCounts
+from panbayes.bayesnet.network import Network
+from panbayes.bayesnet.parameters import fit
+from panbayes.bayesnet.search import chow_liu, penalised_greedy
+from panbayes.embedded.learn import learn
+from panbayes.public.composition import Adjacency
+from panbayes.public.structure import Structure
+from panbayes.public.study import Strategy, Study
+from panbayes.tables.counting import all_pairs
+from panbayes.tables.table import Table
+
+__all__ = ["Method", "Outcome", "main", "measure"]
+
+DELTA: Final = Fraction(1, 10**9)
+PEERS: Final = {
+    "dpmm AIM": (DELTA, "add-remove"),
+    "dpmm MST": (DELTA, "add-remove"),
+    "dpart independent": (Fraction(0), "replace"),
+}
+ALONE: Final = ("independent", "privbayes")
+TOGETHER: Final = ("independent", "noisy-majority-voting", "noisy-model")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What is run: a strategy (or a peer, or a bound without privacy) at its privacy, for so many holders."""
+
+    name: str
+    epsilon: str = "1"
+    delta: str = "0"
+    adjacency: str = "replace"
+    holders: int = 1
+    seed: int = 0
+    validation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came out."""
+
+    bits: float
+    distance: float
+    seconds: float
+    megabytes: float
+
+
+def split(table: Table, *, validation: bool) -> tuple[Table, Table]:
+    """Return training and test records, or for validation 80 % of the training records and the rest of them."""
+    order = np.random.default_rng(0).permutation(table.records)
+    training, test = order[: int(0.8 * table.records)], order[int(0.8 * table.records) :]
+    if validation:
+        cut = int(0.8 * training.size)
+        training, test = training[:cut], training[cut:]
+    return table.select(np.sort(training)), table.select(np.sort(test))
+
+
+def bits(network: Network, test: Table) -> float:
+    """Return the cross entropy of test records in bits."""
+    return float(network.log_prob(test).mean()) / -math.log(2)
+
+
+def distance(one: Table, other: Table) -> float:
+    """Return the mean total variation distance over all pairs of attributes."""
+    first, second = (all_pairs(table.codes, table.schema.sizes) for table in (one, other))
+    apart = np.abs(first.flat / first.records - second.flat / second.records)
+    return float(np.add.reduceat(apart, first.offsets[:-1]).mean()) / 2
+
+
+def learned(method: Method, training: Table) -> Network:
+    """Learn by a strategy, or a bound without privacy."""
+    schema = training.schema
+    match method.name:
+        case "no privacy, independent":
+            return fit(schema, Structure.independent(len(schema)), ExactCounts(training), smoothing=0.5)
+        case "no privacy, Chow–Liu":
+            counts = ExactCounts(training)
+            return fit(schema, chow_liu(counts), counts, smoothing=0.5)
+        case "no privacy, BIC k ≤ 2":
+            counts = ExactCounts(training)
+            return fit(schema, penalised_greedy(counts, 2), counts, smoothing=0.5)
+    study = Study(
+        "quality",
+        schema,
+        cast(Strategy, method.name),
+        Fraction(method.epsilon),
+        adjacency=cast(Adjacency, method.adjacency),
+        delta=Fraction(method.delta),
+    )
+    parts = np.array_split(np.random.default_rng(method.seed).permutation(training.records), method.holders)
+    holders = {f"holder {j}": training.select(np.sort(part)) for j, part in enumerate(parts)}
+    return learn(study, holders, simulate=method.seed)
+
+
+def measure(method: Method) -> Outcome:
+    """Run one method in this process."""
+    training, test = split(diabetes(), validation=method.validation)
+    start = time.process_time()
+    network = learned(method, training)
+    seconds = time.process_time() - start
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Outcome(bits(network, test), distance(network.sample(training.records, 1), training), seconds, megabytes)
+
+
+def measure_peer(method: Method, interpreter: str) -> Outcome | None:
+    """Run a peer by its interpreter; None if it is not installed or fails."""
+    training, test = split(diabetes(), validation=method.validation)
+    script = Path(__file__).with_name("quality_peer.py")
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = Path(folder) / "given.npz", Path(folder) / "made.npz"
+        np.savez(given, codes=training.codes, sizes=np.array(training.schema.sizes))
+        arguments = [method.name, method.epsilon, method.delta, str(method.seed), str(given), str(made)]
+        done = subprocess.run([interpreter, str(script), *arguments], capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["failed"])[-1][:100]
+            print(f"{method.name}: not measured ({reason})", flush=True)
+            return None
+        facts = json.loads(done.stdout.strip().splitlines()[-1])
+        codes: NDArray[np.int64] = np.load(made)["codes"]
+    synthetic = Table(training.schema, codes.astype(training.codes.dtype))
+    counts = ExactCounts(synthetic)
+    network = fit(training.schema, penalised_greedy(counts, 2), counts, smoothing=0.5)
+    few = synthetic.select(slice(0, training.records))
+    return Outcome(bits(network, test), distance(few, training), facts["seconds"], facts["megabytes"])
+
+
+def apart(method: Method) -> Outcome:
+    """Run one method in a process of its own."""
+    command = [sys.executable, "-m", "bench.quality", "--one", json.dumps(asdict(method))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return Outcome(**json.loads(done.stdout))
+
+
+def methods(epsilons: list[str]) -> Iterator[Method]:
+    """Yield the rows of the table, without seeds."""
+    for name in ("no privacy, independent", "no privacy, Chow–Liu", "no privacy, BIC k ≤ 2"):
+        yield Method(name, epsilon="-")
+    for epsilon in epsilons:
+        for holders in (1, 3):
+            for delta in ("0", str(DELTA)):
+                for adjacency in ("replace", "add-remove"):
+                    yield Method("adaptive", epsilon, delta, adjacency, holders)
+            for name in ALONE if holders == 1 else TOGETHER:
+                yield Method(name, epsilon, holders=holders)
+
+
+def row(method: Method, outcomes: list[Outcome]) -> str:
+    """Write one line of the table."""
+    mean = [float(np.mean([getattr(o, key) for o in outcomes])) for key in ("bits", "distance", "seconds", "megabytes")]
+    spread = float(np.std([o.bits for o in outcomes]))
+    guarantee = f"({method.epsilon}, 1e-9)" if method.delta != "0" else method.epsilon
+    return (
+        f"{method.name:24s} {method.holders:7d} {guarantee:>12s} {method.adjacency:10s} "
+        f"{mean[0]:7.2f} ±{spread:5.2f} {mean[1]:8.4f} {mean[2]:8.1f} {mean[3]:6.0f}"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table; see the module."""
+    parser = argparse.ArgumentParser(prog="bench.quality", description=__doc__)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epsilon", action="append", help="repeatable; by default 1 and 0.1")
+    parser.add_argument("--validation", action="store_true")
+    parser.add_argument("--peers", help="the interpreter of the environment with the peers")
+    parser.add_argument("--figures", type=Path)
+    given = parser.parse_args(arguments)
+    if given.one:
+        print(json.dumps(asdict(measure(Method(**json.loads(given.one))))))
+        return 0
+    epsilons = given.epsilon or ["1", "0.1"]
+    print("method                   holders            ε adjacency     bits         pair TVD    CPU-s     MB")
+    for method in methods(epsilons):
+        seeds = 1 if method.epsilon == "-" else given.seeds
+        runs = [Method(**{**asdict(method), "seed": seed, "validation": given.validation}) for seed in range(seeds)]
+        print(row(method, [apart(run) for run in runs]), flush=True)
+    if not given.peers or not Path(given.peers).exists():
+        print("peers: not installed; `make peers` puts them into an environment of their own")
+    else:
+        for epsilon in epsilons:
+            for name, (delta, adjacency) in PEERS.items():
+                peer = Method(name, epsilon, str(delta), adjacency, validation=given.validation)
+                found = measure_peer(peer, given.peers)
+                if found:
+                    print(row(peer, [found]), flush=True)
+    if given.figures:
+        from bench.quality_figures import draw
+
+        draw(given.figures, seeds=given.seeds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
