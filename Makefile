@@ -4,19 +4,19 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
+DPMM := .venv-dpmm
 WORKERS ?= 2
-PEERS ?= .venv-peers
 
-.PHONY: help demo test lint format bench bench-quality peers bench-accuracy peers soak lock clean
+.PHONY: help demo test lint format bench bench-quality bench-accuracy peers soak lock clean
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
 	@echo "make test   every test (about 5 minutes on 2 cores)"
 	@echo "make lint   ruff, mypy --strict, the architecture test"
 	@echo "make bench  speed, as ratios measured in one run"
-	@echo "make bench-quality  accuracy of all strategies and, after make peers, of public systems (long)"
+	@echo "make bench-quality  accuracy of all strategies beside public systems, on Diabetes (long)"
 	@echo "make bench-accuracy  cross entropies of every strategy on Diabetes (about 5 minutes)"
-	@echo "make peers  install dpart and DataSynthesizer into $(PEERS), for make bench to compare with"
+	@echo "make peers  install dpart, DataSynthesizer and dpmm into $(PEERS) and $(DPMM), to compare with"
 	@echo "make soak   long fuzz and fault runs"
 	@echo "make lock   pin the newest dependencies again (needs uv)"
 
@@ -57,19 +57,16 @@ $(PEERS)/.ready: requirements-peers.lock
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps -r requirements-peers.lock
 	@touch $@
 
-peers: $(PEERS)/.ready
+$(DPMM)/.ready: requirements-dpmm.lock
+	@echo "installing into $(DPMM) (once)"
+	@$(PYTHON) -m venv $(DPMM)
+	@$(DPMM)/bin/python -m pip install -qq --disable-pip-version-check -r requirements-dpmm.lock
+	@touch $@
+
+peers: $(PEERS)/.ready $(DPMM)/.ready
 
 bench-quality: $(READY)
-	@$(BIN)/python -m bench.quality --peers $(PEERS)/bin/python
-
-peers: $(PEERS)/.ready
-
-$(PEERS)/.ready: bench/requirements-peers.lock
-	@$(PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check -r bench/requirements-peers.lock
-	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -r bench/requirements-more-peers.txt \
-		|| echo "peers: some of bench/requirements-more-peers.txt cannot be installed here; they are left out"
-	@touch $@
+	@$(BIN)/python -m bench.quality --dpmm $(DPMM)/bin/python --dpart $(PEERS)/bin/python
 
 soak: $(READY)
 	@PANBAYES_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/soak
@@ -80,4 +77,4 @@ lock:
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate --no-header --no-emit-index-url --override bench/peers-overrides.in --output-file requirements-peers.lock bench/peers.in
 
 clean:
-	rm -rf $(VENV) $(PEERS) demo-output dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(DPMM) demo-output dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
