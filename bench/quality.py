@@ -6,8 +6,8 @@ several seeds, the same 80/20 split for all. ``--validation`` takes a fifth of t
 records, for choosing between variants. ``--figures FOLDER`` draws bits against ε and against the number of holders.
 
 Every method runs in a process of its own (its memory is its own). Noise is simulated: it has the law of the secure one,
-and a seed. Peers are run by another interpreter, ``--peers PYTHON`` (``make peers`` installs them); they are given the
-same codes, ε, δ and domains and hand back synthetic records. Where a peer does not offer its density, its bits are
+and a seed. Peers are run once each by interpreters of their own (``make peers``); they are given the same codes, ε, δ
+and domains and hand back synthetic records. DataSynthesizer is left out: 43 attributes take it hours. Where a peer does not offer its density, its bits are
 those of a network (BIC, at most two parents) fitted without privacy to ten times as many of its synthetic records.
 """
 
@@ -45,10 +45,11 @@ from panbayes.tables.table import Table
 __all__ = ["Method", "Outcome", "main", "measure"]
 
 DELTA: Final = Fraction(1, 10**9)
-PEERS: Final = {
+PEERS: Final[dict[str, tuple[Fraction, str]]] = {
     "dpmm AIM": (DELTA, "add-remove"),
     "dpmm MST": (DELTA, "add-remove"),
     "dpart independent": (Fraction(0), "replace"),
+    "dpart PrivBayes k = 1": (Fraction(0), "replace"),
 }
 ALONE: Final = ("independent", "privbayes")
 TOGETHER: Final = ("independent", "noisy-majority-voting", "noisy-model")
@@ -194,7 +195,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epsilon", action="append", help="repeatable; by default 1 and 0.1")
     parser.add_argument("--validation", action="store_true")
-    parser.add_argument("--peers", help="the interpreter of the environment with the peers")
+    parser.add_argument("--dpmm", default=".venv-dpmm/bin/python", help="the interpreter that has dpmm")
+    parser.add_argument("--dpart", default=".venv-peers/bin/python", help="the interpreter that has dpart")
     parser.add_argument("--figures", type=Path)
     given = parser.parse_args(arguments)
     if given.one:
@@ -206,15 +208,16 @@ def main(arguments: list[str]) -> int:
         seeds = 1 if method.epsilon == "-" else given.seeds
         runs = [Method(**{**asdict(method), "seed": seed, "validation": given.validation}) for seed in range(seeds)]
         print(row(method, [apart(run) for run in runs]), flush=True)
-    if not given.peers or not Path(given.peers).exists():
-        print("peers: not installed; `make peers` puts them into an environment of their own")
-    else:
+    for name, (delta, adjacency) in PEERS.items():
+        interpreter = given.dpmm if name.startswith("dpmm") else given.dpart
+        if not Path(interpreter).exists():
+            print(f"{name}: not installed ({interpreter}); make peers puts peers into environments of their own")
+            continue
         for epsilon in epsilons:
-            for name, (delta, adjacency) in PEERS.items():
-                peer = Method(name, epsilon, str(delta), adjacency, validation=given.validation)
-                found = measure_peer(peer, given.peers)
-                if found:
-                    print(row(peer, [found]), flush=True)
+            peer = Method(name, epsilon, str(delta), adjacency, validation=given.validation)
+            found = measure_peer(peer, interpreter)
+            if found:
+                print(row(peer, [found]), flush=True)
     if given.figures:
         from bench.quality_figures import draw
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from panbayes.tables.table import Table
 __all__ = ["draw"]
 
 EPSILONS: Final = ("0.03", "0.1", "0.3", "1", "3", "10")
+COARSE: Final = ("0.1", "1", "10")
 HOLDERS: Final = (1, 3, 10, 30, 100)
 BOUNDS: Final = ("no privacy, independent", "no privacy, Chow–Liu", "no privacy, BIC k ≤ 2")
 STRATEGIES: Final = ("independent", "noisy-majority-voting", "noisy-model")
@@ -38,7 +40,8 @@ def draw(folder: Path, *, seeds: int) -> None:
         for holders in (1, 3)
     }
     against_epsilon |= {
-        f"{name}, 3 holders": _curve(training, test, seeds, name=name, holders=3) for name in STRATEGIES
+        f"{name}, 3 holders": _curve(training, test, seeds, name=name, holders=3, epsilons=COARSE)
+        for name in STRATEGIES
     }
     against_holders = {
         "adaptive, ε = 1, pure": _row(training, test, seeds),
@@ -66,11 +69,18 @@ def _method(name: str, epsilon: str, holders: int, *, concentrated: bool) -> Met
 
 
 def _curve(
-    training: Table, test: Table, seeds: int, *, name: str = "adaptive", holders: int, concentrated: bool = False
+    training: Table,
+    test: Table,
+    seeds: int,
+    *,
+    name: str = "adaptive",
+    holders: int,
+    concentrated: bool = False,
+    epsilons: Sequence[str] = EPSILONS,
 ) -> dict[str, float]:
     return {
         epsilon: _mean(training, test, _method(name, epsilon, holders, concentrated=concentrated), seeds)
-        for epsilon in EPSILONS
+        for epsilon in epsilons
     }
 
 

@@ -45,10 +45,12 @@ def main(arguments: list[str]) -> None:
         synthetic = model.generate(n_records=records, random_state=int(seed))
     else:
         engines = importlib.import_module("dpart.engines")
+        kind = engines.Independent if name.endswith("independent") else engines.PrivBayes
+        options = {} if name.endswith("independent") else {"n_parents": 1}
         for column, size in zip(columns, sizes, strict=True):
             frame[column] = pandas.Categorical(frame[column], categories=list(range(size)))
         bounds = {column: {"categories": list(range(size))} for column, size in zip(columns, sizes, strict=True)}
-        model = engines.Independent(epsilon=float(Fraction(epsilon)), bounds=bounds)
+        model = kind(epsilon=float(Fraction(epsilon)), bounds=bounds, **options)
         model.fit(frame)
         synthetic = model.sample(records)
     seconds = time.process_time() - start
