@@ -26,5 +26,5 @@ def test_what_is_told() -> None:
 
 def test_persons_and_kept_records() -> None:
     schema = Schema("s", (Attribute("a", categories=("x",)),), unit=Unit("who", 1))
-    fit = check_table(pl.DataFrame({"who": [1, 1, 2], "a": ["x", "x", "x"]}), schema)
-    assert (fit.records, fit.persons, fit.kept, fit.clean) == (3, 2, 2, True)
+    fit = check_table(pl.DataFrame({"who": [1, 1, 2, None], "a": ["x", "x", "x", "x"]}), schema)
+    assert (fit.records, fit.unnamed, fit.persons, fit.kept, fit.clean) == (4, 1, 2, 2, True)

@@ -45,8 +45,10 @@ def reference_code(value: object, attribute: Attribute, missing_values: Sequence
         for i, known in enumerate(attribute.categories):
             if float(known) == number:
                 return i
-    elif isinstance(value, str | int | float | bool) and label_text(value) in labels:
-        return labels.index(label_text(value))
+    elif isinstance(value, str | int | float | bool):
+        text = label_text(value).lower() if attribute.boolean else label_text(value)
+        if text in labels:
+            return labels.index(text)
     return attribute.regular if attribute.other is not None else attribute.regular - 1
 
 
@@ -129,6 +131,14 @@ def test_masks_say_where_the_codes_came_from(values: pl.Series, attribute: Attri
 def test_a_category_wins_over_a_missing_marker(category: str) -> None:
     attribute = Attribute("x", categories=("Yes", category), missing="missing")
     assert encode_column(pl.Series([category, "", None]), attribute, ("", category)).tolist() == [1, 2, 2]
+
+
+def test_booleans_are_read_however_they_are_spelt() -> None:
+    attribute = Attribute("x", categories=(False, True), other="other")
+    texts = pl.Series(["True", "FALSE", "true", "false", "yes", "1"])
+    assert encode_column(texts, attribute, ()).tolist() == [1, 0, 1, 0, 2, 2]
+    assert encode_column(pl.Series([True, False]), attribute, ()).tolist() == [1, 0]
+    assert attribute.code_of("TRUE") == 1
 
 
 def test_mean_imputation_under_a_public_mean() -> None:

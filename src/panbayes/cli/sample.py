@@ -34,6 +34,7 @@ def sample(
     """Draw synthetic records from a model, exactly from its distribution, also given evidence."""
     network = load(model)
     evidence = parse_evidence(given or (), argument="--given")
+    network.evidence(evidence, argument="--given")
     with output_file(output) as temporary, working(f"drawing {number:,} records"):
         write_frame(network.sample(number, seed, given=evidence).decoded(), temporary, kind=output)
     emit(

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from panbayes.cli.output import AsJson, aligned, emit
+from panbayes.public.errors import InputError
 from panbayes.public.files import write_text
 from panbayes.public.schema import DEFAULT_MISSING_VALUES, Schema, Unit
 from panbayes.tables.check import Fit, check_table
@@ -38,16 +39,20 @@ def draft(
         list[str] | None, typer.Option(help="A further text that means missing, beside NA, NaN, null, ?. Repeatable.")
     ] = None,
     unit: Annotated[str | None, typer.Option(help="The column that says whom a record belongs to.")] = None,
-    max_records: Annotated[int, typer.Option(help="With --unit: records kept per person.")] = 1,
+    max_records: Annotated[
+        int | None, typer.Option(help="With --unit: records kept per person, by default 1.", min=1)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Propose a schema from a table, marked as a draft that a person must check and approve."""
+    if max_records is not None and unit is None:
+        raise InputError("--max-records", found="is given without --unit", remedy="name the id column with --unit")
     text = draft_schema(
         data,
         name=name or data.stem,
         other=other or (),
         missing_values=(*DEFAULT_MISSING_VALUES, *(missing_value or ())),
-        unit=Unit(unit, max_records) if unit is not None else None,
+        unit=Unit(unit, max_records or 1) if unit is not None else None,
     )
     write_text(output, text)
     schema = Schema.parse(text, source=str(output))
@@ -80,6 +85,7 @@ def _account(schema: Schema, fit: Fit, data: Path) -> list[str]:
     size = f"{fit.records:,} records"
     if fit.persons is not None and schema.unit is not None:
         size += f" of {fit.persons:,} persons; {fit.kept:,} kept, at most {schema.unit.max_records} each"
+        size += f"; {fit.unnamed:,} without an id are left out" if fit.unnamed else ""
     lines = [HOLDER_ONLY, f"{data} under {schema.source} ({schema.status}): {size}, {len(schema)} attributes."]
     odd = [a for a in fit.attributes if a.outside or a.missing or a.unused]
     if odd:

@@ -58,7 +58,7 @@ def private_choice(table: Table, *, score: Score, epsilon: Fraction, mechanism: 
     def choose(candidates: Candidates, scores: NDArray[np.float64]) -> int:
         allowed = np.flatnonzero(scores > -np.inf)  # which candidates are allowed is public
         pairs = {(sizes[child], math.prod(sizes[p] for p in parents)) for child, parents in _some(candidates, allowed)}
-        if unit is None:
+        if unit is None or unit.max_records == 1:  # one record each: their number is the public number of persons
             delta = step_sensitivity(score, records=table.size, candidates=pairs)
         else:
             delta = per_person(score, persons=table.size, max_records=unit.max_records, candidates=pairs)

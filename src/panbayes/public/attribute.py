@@ -119,6 +119,11 @@ class Attribute:
         return bool(self.bins) or all(self._is_number(value) for value in self.categories)
 
     @property
+    def boolean(self) -> bool:
+        """Whether the categories are false and true, which texts may spell in any case."""
+        return bool(self.categories) and all(isinstance(value, bool) for value in self.categories)
+
+    @property
     def regular(self) -> int:
         """The number of categories or bins, without ``other`` and ``missing``."""
         return len(self.categories) or len(self.bins) - 1
@@ -162,7 +167,7 @@ class Attribute:
     def _inside(self, value: Scalar) -> int | None:
         """Return the code of a value that lies inside the categories or bins, else None."""
         if not self.numeric:
-            text = label_text(value)
+            text = label_text(value).lower() if self.boolean else label_text(value)
             return next((i for i, label in enumerate(self.labels[: self.regular]) if label == text), None)
         try:
             number = float(value)

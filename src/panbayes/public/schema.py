@@ -18,8 +18,9 @@ The file is TOML that a data officer can read and sign::
 
 Optional at the top: ``missing_values`` (texts that count as missing) and a table ``[unit]``: the ``column`` that
 says whom a record belongs to, and how many records of one person are kept at most (``max_records``). Then the
-guarantee is for persons, and the public size is their number. ``other`` and ``missing`` take ``true`` or the label
-to use. Unknown keys are errors. What the domains mean is said in :mod:`panbayes.public.attribute`.
+guarantee is for persons, the public size is their number, and records without an id are left out.
+``other`` and ``missing`` take ``true`` or the label to use. Unknown keys are errors.
+What the domains mean is said in :mod:`panbayes.public.attribute`.
 
 Nothing here reads data or draws randomness.
 """

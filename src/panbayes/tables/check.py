@@ -10,7 +10,7 @@ import numpy as np
 from panbayes.public.schema import Schema
 from panbayes.tables.encoding import encode_column, missing_mask, outside_mask
 from panbayes.tables.sources import read_columns
-from panbayes.tables.units import first_records
+from panbayes.tables.units import first_records, no_id
 
 __all__ = ["AttributeFit", "Fit", "check_table"]
 
@@ -30,9 +30,10 @@ class AttributeFit:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How a table fits a schema."""
+    """How a table fits a schema. ``unnamed`` records have no id where the schema names a unit, and are left out."""
 
     records: int
+    unnamed: int
     persons: int | None
     kept: int
     attributes: tuple[AttributeFit, ...]
@@ -49,9 +50,10 @@ def check_table(source: object, schema: Schema, *, argument: str = "data") -> Fi
     names = [*schema.names, *([unit.column] if unit else [])]
     frame = read_columns(source, names, argument=str(source) if isinstance(source, str | Path) else argument)
     records = frame.height
-    persons = None
+    persons, unnamed = None, 0
     if unit is not None:
-        kept, persons = first_records(frame[unit.column], unit.max_records)
+        unnamed = int(no_id(frame[unit.column], schema.missing_values).sum())
+        kept, persons = first_records(frame[unit.column], unit.max_records, schema.missing_values)
         frame = frame[kept]
     fits = []
     for attribute in schema.attributes:
@@ -73,4 +75,4 @@ def check_table(source: object, schema: Schema, *, argument: str = "data") -> Fi
                 unused=unused,
             )
         )
-    return Fit(records, persons, frame.height, tuple(fits))
+    return Fit(records, unnamed, persons, frame.height, tuple(fits))

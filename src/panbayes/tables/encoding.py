@@ -79,6 +79,8 @@ def _regular_codes(values: pl.Series, attribute: Attribute) -> tuple[NDArray[np.
         comparable, known = as_numbers(values), pl.Series([float(v) for v in attribute.categories], dtype=pl.Float64)
     else:
         comparable, known = as_text(values), pl.Series(attribute.labels[: attribute.regular], dtype=pl.String)
+        if attribute.boolean:
+            comparable = comparable.str.to_lowercase()  # True and TRUE are how other programs write it
     codes = (
         comparable.replace_strict(
             known, pl.Series(range(attribute.regular), dtype=pl.Int64), default=-1, return_dtype=pl.Int64

@@ -71,7 +71,7 @@ class Table:
         frame = read_columns(source, names, argument=str(source) if isinstance(source, str | Path) else argument)
         persons = None
         if unit is not None:
-            kept, persons = first_records(frame[unit.column], unit.max_records)
+            kept, persons = first_records(frame[unit.column], unit.max_records, schema.missing_values)
             frame = frame[kept]
         codes = np.empty((len(schema), frame.height), dtype=code_type(schema))
         for row, attribute in zip(codes, schema.attributes, strict=True):

@@ -12,25 +12,29 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["first_records"]
+from panbayes.tables.encoding import as_text
+
+__all__ = ["first_records", "no_id"]
 
 
-def first_records(ids: pl.Series, max_records: int) -> tuple[NDArray[np.intp], int]:
+def first_records(
+    ids: pl.Series, max_records: int, missing_values: tuple[str, ...] = ()
+) -> tuple[NDArray[np.intp], int]:
     """Return the positions of each person's first ``max_records`` records, in file order, and the number of persons.
 
-    A record without an id is its own person: nothing is known that would link it to another.
+    A record without an id (null, NaN, or a text in ``missing_values``) is left out: it may be anybody's, so no promise
+    to a person could count it.
 
-    >>> kept, persons = first_records(pl.Series(["a", "b", "a", None, None, "a"]), 2)
+    >>> kept, persons = first_records(pl.Series(["a", "b", "a", None, "?", "a"]), 2, ("?",))
     >>> kept.tolist(), persons
-    ([0, 1, 2, 3, 4], 4)
+    ([0, 1, 2], 2)
     """
-    frame = pl.DataFrame({"id": ids}).with_row_index("row")
-    # A float NaN is no id either.
-    missing = pl.col("id").is_null() | (pl.col("id").is_nan() if ids.dtype.is_float() else pl.lit(value=False))
-    frame = frame.with_columns(
-        pl.when(missing).then(pl.col("row")).otherwise(None).alias("alone"),
-        pl.when(missing).then(None).otherwise(pl.col("id")).alias("id"),
-    )
-    rank = frame.select(pl.int_range(pl.len()).over("id", "alone").alias("rank"))["rank"]
-    kept = np.flatnonzero((rank < max_records).to_numpy())
-    return kept, int((rank == 0).sum())
+    nobody = no_id(ids, missing_values)
+    rank = pl.DataFrame({"id": as_text(ids)}).select(pl.int_range(pl.len()).over("id").alias("rank"))["rank"].to_numpy()
+    return np.flatnonzero((rank < max_records) & ~nobody), int(np.count_nonzero((rank == 0) & ~nobody))
+
+
+def no_id(ids: pl.Series, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Tell which records name nobody."""
+    text = as_text(ids)
+    return (text.is_null() | text.is_in(missing_values).fill_null(value=True)).to_numpy()
