@@ -139,7 +139,7 @@ class Study:
             )
 
     def _check_degree(self) -> None:
-        if len(self.schema) == 1 and self.strategy != "independent":
+        if len(self.schema) == 1 and self.strategy not in ("independent", "adaptive"):
             raise self._error(
                 "strategy", f'found "{self.strategy}", and the schema has one attribute', 'give "independent"'
             )
