@@ -2,8 +2,8 @@
 
 ``python -m bench.quality_other`` prints test cross entropies in bits, means of five runs. Tables drawn from ALARM,
 CHILD and INSURANCE were looked at while the strategy was designed, together with the validation part of Diabetes; those
-from WIN95PTS, WATER and SACHS were not. The uneven splits give three holders 70, 20 and 10 % of the records, or each the
-records with one value of ``readmitted``, or each a third by age; they use the validation part too.
+from WIN95PTS, WATER and SACHS were not. The uneven splits give three holders 70, 20 and 10 % of the records, or each
+the records with one value of ``readmitted``, or each a third by age; they use the validation part too.
 """
 
 from __future__ import annotations
