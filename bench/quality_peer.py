@@ -47,9 +47,13 @@ def main(arguments: list[str]) -> None:
         engines = importlib.import_module("dpart.engines")
         kind = engines.Independent if name.endswith("independent") else engines.PrivBayes
         options = {} if name.endswith("independent") else {"n_parents": 1}
-        for column, size in zip(columns, sizes, strict=True):
-            frame[column] = pandas.Categorical(frame[column], categories=list(range(size)))
-        bounds = {column: {"categories": list(range(size))} for column, size in zip(columns, sizes, strict=True)}
+        # As texts of one length: dpart takes numbers for measurements.
+        labels = {
+            column: [f"{value:05d}" for value in range(size)] for column, size in zip(columns, sizes, strict=True)
+        }
+        for column, values in labels.items():
+            frame[column] = pandas.Categorical.from_codes(frame[column], categories=values)
+        bounds = {column: {"categories": values} for column, values in labels.items()}
         model = kind(epsilon=float(Fraction(epsilon)), bounds=bounds, **options)
         model.fit(frame)
         synthetic = model.sample(records)
