@@ -87,7 +87,7 @@ def test_formats(here: Here, panbayes: Panbayes, opened: Path, form: str) -> Non
     folder, present = opened.parent, range(1000)
     match form:
         case "csv" | "csv stdin":
-            rows = "".join(f'"a ""quoted""\nnote",{i}\r\n' for i in present)
+            rows = "".join(f'"a ""quoted"", note",{i}\r\n' for i in present)
             (folder / "in.csv").write_text("note,user\r\n" + rows + "broken\n", encoding="utf-8")
             arguments = ["in.csv", "--column", "user"]
         case "csv by number":

@@ -20,7 +20,9 @@ from panbayes.holder.verify import verify
 from panbayes.protocol.messages import Candidate, ChoiceQuery, Grouping, TablesQuery, pack_cells, ratio
 from panbayes.public.concentrated import rho_for
 from panbayes.public.privacy import Loss, Pure, ZeroConcentrated
+from panbayes.public.schema import Schema, Unit
 from panbayes.public.study import Study
+from panbayes.tables.table import Table
 from tests.holder.examples import SCHEMA, asked, refused, released, singles, study, table
 
 PURE = Study("pure", SCHEMA, "adaptive", Fraction(1))
@@ -126,9 +128,24 @@ def test_a_study_in_rho_fits_under_a_cap_in_rho(cap: Loss, fits: bool, ledger: L
 def test_pure_and_concentrated_studies_add_up_under_a_cap_in_rho(ledger: Ledger) -> None:
     """A pure ε counts ε²/2: with ε = 1 and (1, 1e-9) that is ½ + ρ."""
     ledger.set_cap(ZeroConcentrated(Fraction(1, 2) + RHO))
-    released(gate(PURE, ledger).ask(asked(tables(PURE, Fraction(1)), PURE)))
+    released(gate(PRIVATE_SIZE, ledger).ask(asked(tables(PRIVATE_SIZE, Fraction(1)), PRIVATE_SIZE)))
     released(gate(CONCENTRATED, ledger).ask(asked(tables(CONCENTRATED, RHO), CONCENTRATED)))
     assert ledger.summary().spent == ZeroConcentrated(Fraction(1, 2) + RHO)
-    other = replace(PURE, name="one more")
+    other = replace(PRIVATE_SIZE, name="one more")
     assert refused(gate(other, ledger).ask(asked(tables(other, Fraction(1, 10)), other)))[0] == "over-budget"
     assert verify(ledger) == []
+
+
+def test_losses_of_different_promises_are_never_added(ledger: Ledger) -> None:
+    """ε for replacing a record and ε for adding one do not add up, nor ε per record and ε per person."""
+    released(gate(PURE, ledger).ask(asked(tables(PURE, Fraction(1, 2)), PURE)))
+    code, text = refused(gate(PRIVATE_SIZE, ledger).ask(asked(tables(PRIVATE_SIZE, Fraction(1, 2)), PRIVATE_SIZE)))
+    assert code == "over-budget"
+    assert "another adjacency or privacy unit" in text
+    persons = Schema("persons", SCHEMA.attributes, unit=Unit("who", 3))
+    counted = Study("persons", persons, "adaptive", Fraction(1))
+    of_persons = Table(persons, table().codes, persons=30)
+    question = asked(tables(counted, Fraction(1, 2)), counted)
+    _, text = refused(Gate(of_persons, counted, ledger, SecureNoise()).ask(question))
+    assert "another adjacency or privacy unit" in text
+    assert ledger.summary().spent == Pure(Fraction(1, 2))

@@ -230,3 +230,22 @@ def test_rules_are_kept() -> None:
 def test_nonsense_is_refused_from_public_facts(query: TablesQuery | ChoiceQuery, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check(query, SCHEMA, 10)
+
+
+def test_many_groupings_are_counted_in_blocks_with_the_same_tables() -> None:
+    """Memory must not grow with what is asked: running out of it would tell about the number of records."""
+    schema = Schema("s", (Attribute("a", categories=(0, 1)), Attribute("b", categories=(0, 1, 2))))
+    rng = np.random.default_rng(2)
+    table = Table(schema, np.stack([rng.integers(0, 2, 90), rng.integers(0, 3, 90)]).astype(np.uint8))
+    groupings = (*(Grouping(1, (0, 0, 1)) for _ in range(600)), Grouping(0, ()), Grouping(1, ()))
+    views = (*((g, 600) for g in range(600)), (600, 601))
+    query = TablesQuery("pure", "replace", groupings, views, (1,) * 601, "600000")
+    noisy = answer(query, table, noise=SimulatedNoise(1))
+    assert isinstance(noisy, TablesAnswer)
+    flat = unpack_cells(noisy.cells)
+    exact = np.zeros((2, 3), dtype=np.int64)
+    np.add.at(exact, (table.codes[0], table.codes[1]), 1)
+    grouped = np.stack([exact[:, 0] + exact[:, 1], exact[:, 2]])
+    # The noise has scale 2·601/600000 here: it is zero but for a chance below 1e-200.
+    assert flat[:2400].reshape(600, 2, 2).tolist() == [grouped.tolist()] * 600
+    assert flat[2400:].tolist() == exact.ravel().tolist()

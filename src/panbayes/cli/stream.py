@@ -109,6 +109,9 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Release an estimate. With no releases left, the last one is shown again."""
+    from panbayes.panprivate.hygiene import forbid_dumps
+
+    forbid_dumps()
     from panbayes.panprivate.estimator import DensityEstimator
 
     if not 0 < confidence < 1:

@@ -186,6 +186,13 @@ class Gate:
         most = agreement.times_allowed(study, question.query)
         if turn.times(study.hash, kind) >= most:
             raise _RefusedError("not-in-study", f"the study asks for {kind} {most} times, and has")
+        unit = study.schema.unit
+        if turn.promises() - {(study.adjacency, unit.max_records if unit else None)}:
+            # Replacing a record is two steps of add-remove, and under replace the number of people has left.
+            raise _RefusedError(
+                "over-budget",
+                "this holder has answered studies under another adjacency or privacy unit: the losses would not add up",
+            )
         spent = turn.spent()
         here = spent.get(study.hash, NOTHING)
         grant = study.grant

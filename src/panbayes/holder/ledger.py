@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 from panbayes.holder import ledger_file
 from panbayes.holder.binding import Bindings, keyed
@@ -32,7 +32,11 @@ from panbayes.public.errors import InternalError, LedgerError
 from panbayes.public.privacy import NOTHING, Loss, Pure, ZeroConcentrated, loss_from_json, sum_of, total_loss
 from panbayes.public.study import Study
 
-__all__ = ["Ledger", "Spending", "Summary", "Transaction", "granted"]
+__all__ = ["Ledger", "Promise", "Spending", "Summary", "Transaction", "granted"]
+
+
+Promise: TypeAlias = tuple[str, int | None]
+"""What a loss means: the adjacency, and how many records a person may have (None: the unit is the record)."""
 
 
 def granted(agreed: Mapping[str, str]) -> Loss:
@@ -130,6 +134,11 @@ class Transaction:
         """Return which records the ledger belongs to."""
         digests = {str(schema): bytes(digest) for schema, digest in self.connection.execute("SELECT * FROM bindings")}
         return Bindings(self.secret("key"), digests)
+
+    def promises(self) -> set[Promise]:
+        """Return to whom the studies charged here promised their losses: adjacency, and records per person."""
+        contents = (json.loads(row[0]) for row in self.connection.execute("SELECT content FROM studies"))
+        return {(content["adjacency"], content["max_records"]) for content in contents}
 
     def bind(self, schema: str, records: bytes) -> None:
         """Bind the ledger to ``records`` (a fingerprint), or refuse if it has been used for others.

@@ -22,7 +22,8 @@ and the picks released so far; taking none is always among them, with score 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -60,6 +61,8 @@ MAX_EXPECTED: Final = 2**31
 """What is expected in a cell lies below this, and so does the number of records; see the module for why."""
 
 MAX_VIEW_CELLS: Final = 2**20
+BLOCK_GROUPINGS: Final = 256
+"""Groupings whose codes are held in memory at once."""
 
 
 def loss_of_views(query: TablesQuery | ChoiceQuery) -> Loss:
@@ -74,7 +77,7 @@ def check_tables(query: TablesQuery, schema: Schema) -> None:
     _check_views(query.views, query.groupings, sizes)
     if len(query.weights) != len(query.views):
         raise _bad("weights", f"{len(query.weights)} for {len(query.views)} tables", "give one for each table")
-    for share in {_share(query, weight) for weight in (min(query.weights), max(query.weights))}:
+    for share in {_share(query, weight) for weight in set(query.weights)}:
         if query.privacy == "pure":
             discrete_laplace_scale(sensitivity=_l1(query, schema), epsilon=share)
         else:
@@ -101,7 +104,7 @@ def check_choice(query: ChoiceQuery, schema: Schema) -> None:
 def answer_tables(query: TablesQuery, table: Table, *, noise: Noise) -> TablesAnswer:
     """Count and add noise; the query has been checked and charged."""
     counted = _counted(query.groupings, query.views, table)
-    flat = counted.flat.astype(np.int64)
+    flat = counted.flat
     noisy = np.empty_like(flat)
     for weight in sorted(set(query.weights)):
         # Tables of one weight are drawn together: each has its own share of the loss.
@@ -174,20 +177,53 @@ class _Allowed:
 def _doubled_scores(query: ChoiceQuery, views: Sequence[tuple[int, ...]], table: Table) -> NDArray[np.int64]:
     """Return ‖c − e‖₁ − 2·penalty of every candidate, in integers."""
     counted = _counted(query.groupings, views, table)
-    apart = np.abs(counted.flat.astype(np.int64) - unpack_cells(query.expected))
+    apart = np.abs(counted.flat - unpack_cells(query.expected))
     penalties = np.array([candidate.penalty for candidate in query.candidates], dtype=np.int64)
     scores: NDArray[np.int64] = np.add.reduceat(apart, counted.offsets[:-1]) - 2 * penalties
     return scores
 
 
-def _counted(groupings: Sequence[Grouping], views: Sequence[tuple[int, ...]], table: Table) -> CountTables:
-    """Count the tables of grouped values, end to end in the order of ``views``."""
-    sizes = [_size(grouping, table.schema.sizes) for grouping in groupings]
-    codes = np.empty((len(groupings), table.records), dtype=np.uint8 if max(sizes, default=1) <= 256 else np.uint16)
-    for row, grouping in zip(codes, groupings, strict=True):
-        found = table.codes[grouping.attribute]
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Tables end to end: table t is ``flat[offsets[t]:offsets[t + 1]]``."""
+
+    flat: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+
+def _counted(groupings: Sequence[Grouping], views: Sequence[tuple[int, ...]], table: Table) -> _Counted:
+    """Count the tables of grouped values, end to end in the order of ``views``.
+
+    In blocks of views with few groupings, so that the memory does not grow with what the analyst asks for: running out
+    of it would tell the asker about the number of records.
+    """
+    parts = [_count_block(groupings, views[block], table) for block in _blocks(views)]
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    return _Counted(
+        np.concatenate([part.flat for part in parts]).astype(np.int64), np.concatenate([[0], np.cumsum(lengths)])
+    )
+
+
+def _blocks(views: Sequence[tuple[int, ...]]) -> Iterator[slice]:
+    """Cut the views so that each block names at most :data:`BLOCK_GROUPINGS` groupings."""
+    start, named = 0, set[int]()
+    for place, view in enumerate(views):
+        if start < place and len(named | set(view)) > BLOCK_GROUPINGS:
+            yield slice(start, place)
+            start, named = place, set()
+        named.update(view)
+    yield slice(start, len(views))
+
+
+def _count_block(groupings: Sequence[Grouping], views: Sequence[tuple[int, ...]], table: Table) -> CountTables:
+    used = sorted({g for view in views for g in view})
+    sizes = [_size(groupings[g], table.schema.sizes) for g in used]
+    codes = np.empty((len(used), table.records), dtype=np.uint8 if max(sizes, default=1) <= 256 else np.uint16)
+    for row, g in zip(codes, used, strict=True):
+        grouping, found = groupings[g], table.codes[groupings[g].attribute]
         row[:] = np.array(grouping.groups, dtype=codes.dtype)[found] if grouping.groups else found
-    return contingencies(codes, sizes, views)
+    place = {g: i for i, g in enumerate(used)}
+    return contingencies(codes, sizes, [tuple(place[g] for g in view) for view in views])
 
 
 def _size(grouping: Grouping, sizes: Sequence[int]) -> int:

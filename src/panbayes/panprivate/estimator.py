@@ -17,6 +17,7 @@ Thesis: Algorithms DworkDE, OptBernDE; Definition def_pan_privacy; see errata 1 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -76,6 +77,7 @@ class _MemoryStore:
         self.entries = Entries(configuration.calibration.law, configuration.sampling.sample, memory)
         self.entries.initialize(coins)
         self._ledger = Ledger(configuration.calibration.releases)
+        self._lock = threading.Lock()
 
     def settle(self) -> None:
         """Do nothing: there is no disk."""
@@ -86,8 +88,9 @@ class _MemoryStore:
 
     def transact(self, step: Callable[[Ledger], Ledger]) -> tuple[Ledger, Ledger]:
         """Replace the ledger by ``step`` of it, and return both."""
-        before, self._ledger = self._ledger, step(self._ledger)
-        return before, self._ledger
+        with self._lock:
+            before, self._ledger = self._ledger, step(self._ledger)
+            return before, self._ledger
 
     def close(self) -> None:
         """Overwrite the state."""
@@ -153,15 +156,15 @@ def configure(
     return Configuration(users, calibration)
 
 
-def create_state(path: Path, configuration: Configuration, *, coins: Coins = system_coins) -> None:
-    """Write a new state file."""
-    StateFile.create(path, configuration, fill=lambda entries: entries.initialize(coins))
+def create_state(path: Path, configuration: Configuration) -> None:
+    """Write a new state file. Its coins are always the system's: whoever opens it later takes it for private."""
+    StateFile.create(path, configuration, fill=lambda entries: entries.initialize(system_coins))
 
 
 class DensityEstimator:
     """Estimates the density of a stream of users from a state that an intruder may see once."""
 
-    __slots__ = ("_coins", "_noise", "_store")
+    __slots__ = ("_coins", "_noise", "_redrawing", "_store")
 
     def __init__(
         self,
@@ -190,6 +193,7 @@ class DensityEstimator:
             state_epsilon=state_epsilon,
         )
         self._coins = coins
+        self._redrawing = threading.Lock()
         self._noise: Noise = SecureNoise() if noise is None else noise
         self._store: _Store = _MemoryStore(configuration, coins)
 
@@ -200,7 +204,7 @@ class DensityEstimator:
         With ``writing`` this is the one process that feeds it; without, it can estimate only.
         """
         self = cls.__new__(cls)
-        self._coins, self._noise = system_coins, SecureNoise()
+        self._coins, self._noise, self._redrawing = system_coins, SecureNoise(), threading.Lock()
         self._store = StateFile(Path(path), writing=writing)
         return self
 
@@ -266,10 +270,12 @@ class DensityEstimator:
     def _redraw(self, ids: object, *, present: bool) -> None:
         if not self._store.writing:
             raise InputError("writing", found="this state was opened for estimates only", remedy="open it for writing")
-        for chunk in chunks(ids):
-            for slots in self.configuration.universe.slots(chunk):
-                self._store.entries.redraw(slots, present=present, coins=self._coins)
-        self._store.settle()
+        # Words are read, changed and written: two threads at once could undo each other's redraws.
+        with self._redrawing:
+            for chunk in chunks(ids):
+                for slots in self.configuration.universe.slots(chunk):
+                    self._store.entries.redraw(slots, present=present, coins=self._coins)
+            self._store.settle()
 
     def _describe(self, ledger: Ledger, confidence: float, *, fresh: bool) -> Estimate:
         if ledger.last is None:

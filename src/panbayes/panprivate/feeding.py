@@ -169,7 +169,7 @@ def _ndjson(lines: Iterator[Texts], column: str | None) -> Iterator[Texts]:
         for line in _texts(batch):
             try:
                 value = getattr(decoder.decode(line), "field", None)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
             if isinstance(value, str | int):
                 ids.append(str(value))
@@ -177,37 +177,20 @@ def _ndjson(lines: Iterator[Texts], column: str | None) -> Iterator[Texts]:
 
 
 def _csv(lines: Iterator[Texts], column: str | None) -> Iterator[Texts]:
-    """Yield one column; quoted line breaks are part of a row, also across batches."""
-    pause = False
-
-    def feed() -> Iterator[str]:
-        nonlocal pause
-        for batch in lines:
-            for line in _texts(batch):
-                yield line.decode("utf-8", "replace") + "\n"
-            # An empty line makes the reader give back control, unless it is inside quotes.
-            pause = True
-            yield ""
-
-    rows = csv.reader(feed())
+    """Yield one column. Every line is a row of its own: a stray quote spoils its own line, never another user's."""
     place: int | None = int(column) - 1 if column is not None and column.isdecimal() and int(column) > 0 else None
-    ids: list[str] = []
-    while True:
-        try:
-            row = next(rows)
-        except StopIteration:
-            break
-        except csv.Error:
-            continue
-        if place is None and row:
-            place = _column_place(row, column)
-        elif place is not None and len(row) > place:
-            ids.append(row[place])
-        if pause or len(ids) >= _ROWS:
-            pause = False
-            yield spans_of(ids)
-            ids = []
-    yield spans_of(ids)
+    for batch in lines:
+        ids: list[str] = []
+        for line in _texts(batch):
+            try:
+                row = next(csv.reader([line.decode("utf-8", "replace")], strict=True), [])
+            except csv.Error:
+                continue
+            if place is None and row:
+                place = _column_place(row, column)
+            elif place is not None and len(row) > place:
+                ids.append(row[place])
+        yield spans_of(ids)
 
 
 def _column_place(header: list[str], column: str | None) -> int:

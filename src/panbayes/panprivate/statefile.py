@@ -103,7 +103,7 @@ class StateFile:
                 with mmap.mmap(descriptor, size) as memory:
                     memory[: _HEAD.size] = _HEAD.pack(_MAGIC, VERSION, len(header), zlib.crc32(header))
                     memory[_HEAD.size : _HEAD.size + len(header)] = header
-                    _write_copy(memory, 0, 1, Ledger(configuration.calibration.releases))
+                    _write_copy(memory, 1, 1, Ledger(configuration.calibration.releases))
                     memory[size - len(table) :] = table
                     fill(_entries(memory, configuration))
                     memory.flush()
@@ -133,15 +133,16 @@ class StateFile:
             sequence, before = self._ledger()
             after = step(before)
             if after != before:
+                # Sequence s lives in copy s % 2, so the copy in force is never written over.
                 _write_copy(self._memory, (sequence + 1) % 2, sequence + 1, after)
-                self._memory.flush(_LEDGER, 2 * _PAGE)
-                _forget_times(self._descriptor)
+            # Also where nothing changed: what a killed process wrote may not have reached the disk, and is shown now.
+            self._memory.flush(_LEDGER, 2 * _PAGE)
+            _forget_times(self._descriptor)
             return before, after
 
     def ledger(self) -> Ledger:
-        """Read the ledger."""
-        with self._releasing():
-            return self._ledger()[1]
+        """Read the ledger, after it has surely reached the disk."""
+        return self.transact(lambda ledger: ledger)[1]
 
     def close(self) -> None:
         """Let the file go; the locks with it."""
@@ -155,11 +156,11 @@ class StateFile:
     @contextmanager
     def _releasing(self) -> Iterator[None]:
         with _RELEASING:
-            fcntl.lockf(self._descriptor, fcntl.LOCK_EX, 2 * _PAGE, _LEDGER)
+            _lock_ledger(self._descriptor, fcntl.F_WRLCK)
             try:
                 yield
             finally:
-                fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 2 * _PAGE, _LEDGER)
+                _lock_ledger(self._descriptor, fcntl.F_UNLCK)
 
     def _lock_writer(self) -> None:
         try:
@@ -270,3 +271,13 @@ def _forget_times(descriptor: int) -> None:
     """Set the file's access and modification times to the start of the day."""
     day = int(time.time()) // 86400 * 86400
     os.utime(descriptor, (day, day))
+
+
+def _lock_ledger(descriptor: int, kind: int) -> None:
+    """Lock or unlock the ledger's pages for this open file.
+
+    A lock of the open file where the system has them: the older kind belongs to the process, and vanishes when it
+    closes any other descriptor of the same file.
+    """
+    request = struct.pack("hhqqi", kind, os.SEEK_SET, _LEDGER, 2 * _PAGE, 0)
+    fcntl.fcntl(descriptor, getattr(fcntl, "F_OFD_SETLKW", fcntl.F_SETLKW), request)

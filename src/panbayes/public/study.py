@@ -139,7 +139,9 @@ class Study:
             )
 
     def _check_degree(self) -> None:
-        if len(self.schema) == 1 and self.strategy not in ("independent", "adaptive"):
+        if self.strategy == "adaptive":
+            return
+        if len(self.schema) == 1 and self.strategy != "independent":
             raise self._error(
                 "strategy", f'found "{self.strategy}", and the schema has one attribute', 'give "independent"'
             )
@@ -200,6 +202,7 @@ class Study:
             "version": STUDY_VERSION,
             "name": self.name,
             "schema": self.schema.hash,
+            "max_records": self.schema.unit.max_records if self.schema.unit else None,
             "strategy": self.strategy,
             "epsilon": str(self.epsilon) if self.epsilon is not None else None,
             "degree": self.degree,
