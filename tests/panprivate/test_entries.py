@@ -38,18 +38,20 @@ def test_each_event_compares_one_whole_coin(threshold: int) -> None:
     coins = np.array([v >> 24 for v in values], dtype=np.uint8)
     more = np.array([(v & 0xFFFFFF) << 8 for v in values if v >> 24 == top], dtype=np.uint32)
     words = np.zeros(1, dtype=np.uint64)
-    assert kernels.redraw_each(slots, words, 64, coins, more, threshold) == len(values)
+    assert kernels.redraw_each(slots, 0, words, 64, coins, more, threshold) == len(values)
     assert [int(words[0]) >> i & 1 for i in range(len(values))] == [int(v < threshold) for v in values]
 
 
 def test_each_stops_where_spare_coins_end_and_goes_on() -> None:
-    words = np.zeros(1, dtype=np.uint64)
-    coins = np.array([5, 7, 7, 200], dtype=np.uint8)
-    done = kernels.redraw_each(
-        np.arange(4, dtype=np.int64), words, 64, coins, np.array([0], dtype=np.uint32), (7 << 24) | 9
-    )
-    assert done == 2
-    assert int(words[0]) == 0b11
+    """The tie that waited keeps its byte and is decided by the next spare coin: 8 is below the rest 9, and 9 is not."""
+    slots, coins = np.arange(4, dtype=np.int64), np.array([5, 7, 7, 200], dtype=np.uint8)
+    for value, bit in ((8, 1), (9, 0)):
+        words, spare = np.zeros(1, dtype=np.uint64), np.array([0], dtype=np.uint32)
+        assert kernels.redraw_each(slots, 0, words, 64, coins, spare, (7 << 24) | 9) == 2
+        assert int(words[0]) == 0b11
+        spare[0] = value << 8
+        assert kernels.redraw_each(slots, 2, words, 64, coins, spare, (7 << 24) | 9) == 4
+        assert int(words[0]) == 0b11 | bit << 2
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)

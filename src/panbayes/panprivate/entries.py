@@ -103,16 +103,21 @@ class Entries:
         buffer[:] = 0
 
     def _redraw_each(self, slots: NDArray[np.int64], threshold: int, coins: Coins) -> None:
-        buffer, start = np.empty(BLOCK, dtype=np.uint8), 0
+        buffer = np.empty(BLOCK, dtype=np.uint8)
         bytewise = BLOCK - BLOCK // 16
-        while start < slots.size:
+        for start in range(0, slots.size, bytewise):
             part = slots[start : start + bytewise]
             # One byte an event, and one spare 32-bit coin for each 60 events (one in 256 needs it).
             spare = 4 * (part.size // 60 + 8)
             head = -(-part.size // 4) * 4
             coins(buffer[: head + spare])
-            more = buffer[head : head + spare].view(np.uint32)
-            start += kernels.redraw_each(part, self._words, self.sample, buffer, more, threshold)
+            more, done = buffer[head : head + spare], 0
+            while (
+                done := kernels.redraw_each(
+                    part, done, self._words, self.sample, buffer, more.view(np.uint32), threshold
+                )
+            ) < part.size:
+                coins(more)
         buffer[:] = 0
 
     def _redraw_levels(self, slots: NDArray[np.int64], weights: tuple[int, ...], coins: Coins) -> None:

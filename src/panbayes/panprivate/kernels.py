@@ -80,11 +80,17 @@ def redraw_marked(words: Bits, marks: Bits, start: int, coins: Bits, threshold: 
 
 
 @njit(cache=True, nogil=True)
-def redraw_each(slots: Slots, words: Bits, size: int, coins: Bytes, more: NDArray[np.uint32], threshold: int) -> int:
-    """Redraw one bit per slot with one byte of coins, and 24 bits of ``more`` on a tie; return where that ran out."""
+def redraw_each(
+    slots: Slots, start: int, words: Bits, size: int, coins: Bytes, more: NDArray[np.uint32], threshold: int
+) -> int:
+    """Redraw one bit per slot from ``start`` on, with one byte of coins, and 24 bits of ``more`` on a tie.
+
+    Return where ``more`` ran out. Called again from there with the same ``coins`` and fresh ``more``, the tie that
+    waited is decided by fresh bits alone, so every bit has exactly its probability.
+    """
     limit, top, rest = np.uint64(size), np.uint8(threshold >> 24), np.uint32(threshold & 0xFFFFFF)
     used = 0
-    for t in range(slots.size):
+    for t in range(start, slots.size):
         slot = np.uint64(slots[t])
         if slot < limit:
             coin = coins[t]
