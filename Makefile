@@ -12,7 +12,7 @@ WORKERS ?= 2
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
 	@echo "make test   every test (about 5 minutes on 2 cores)"
-	@echo "make lint   ruff, mypy --strict, the architecture test"
+	@echo "make lint   ruff, mypy --strict, import contracts, the architecture test"
 	@echo "make bench  speed, as ratios measured in one run"
 	@echo "make bench-quality  accuracy of all strategies beside public systems, on Diabetes (long)"
 	@echo "make bench-accuracy  cross entropies of every strategy on Diabetes (about 5 minutes)"
@@ -38,6 +38,7 @@ lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m pytest -q tests/test_architecture.py
 
 format: $(READY)

@@ -24,12 +24,12 @@ import polars as pl
 
 from bench.data import diabetes
 from bench.peer_privbayes import PeerError, environment, peer_seconds
-from panbayes.analyst.federation import Federation, Traffic
-from panbayes.analyst.strategies import learn_from
-from panbayes.embedded.holders import open_gates
-from panbayes.embedded.learn import learn
-from panbayes.public.schema import Schema
-from panbayes.public.study import Strategy, Study
+from panbayes.consortium.agreement.study import Strategy, Study
+from panbayes.consortium.analyst.federation import Federation, Traffic
+from panbayes.consortium.analyst.strategies import learn_from
+from panbayes.consortium.local.gates import open_gates
+from panbayes.consortium.local.learn import learn
+from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table, code_type
 
 __all__ = ["run"]

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.data import diabetes
-from panbayes.bayesnet.scores import f_scores, mutual_informations, r_scores
-from panbayes.tables.counting import CountTables, all_pairs, all_triples
+from panbayes.bayesnet.learning.scores import f_scores, mutual_informations, r_scores
+from panbayes.tables.counting.count_tables import CountTables, all_pairs, all_triples
 from panbayes.tables.table import Codes
 
 __all__ = ["run"]

@@ -22,14 +22,15 @@ from typing import Final
 import numpy as np
 
 from bench.data import diabetes
-from panbayes.analyst.asking import SMOOTHING
-from panbayes.bayesnet.exact import ExactCounts
+from panbayes.bayesnet.learning.parameters import fit
 from panbayes.bayesnet.network import Network
-from panbayes.bayesnet.parameters import fit
-from panbayes.embedded.learn import learn
-from panbayes.public.errors import InputError
-from panbayes.public.structure import Structure
-from panbayes.public.study import Clip, Learner, Score, Strategy, Study
+from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.consortium.agreement.study import Clip, Learner, Strategy, Study
+from panbayes.consortium.analyst.asking import SMOOTHING
+from panbayes.consortium.local.learn import learn
+from panbayes.errors import InputError
+from panbayes.exact.score_rounding import ScoreName
 from panbayes.tables.table import Table
 
 __all__ = ["main"]
@@ -44,7 +45,7 @@ class Case:
 
     strategy: Strategy
     holders: int
-    score: Score = "I"
+    score: ScoreName = "I"
     clip: Clip = "holder"
     learner: Learner = "greedy"
     degree: int = 1

@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.peers import EXAMPLES, PgmpyPeer, PyagrumPeer, example
-from panbayes.bayesnet.candidate_scores import table_score
 from panbayes.bayesnet.counts import CountArray, Counts
-from panbayes.bayesnet.exact import ExactCounts
+from panbayes.bayesnet.learning.candidate_scores import table_score
+from panbayes.bayesnet.learning.parameters import fit
+from panbayes.bayesnet.learning.search import greedy, penalised_greedy
 from panbayes.bayesnet.network import Network
-from panbayes.bayesnet.parameters import fit
-from panbayes.bayesnet.search import greedy, penalised_greedy
-from panbayes.public.attribute import Attribute
-from panbayes.public.errors import InputError
-from panbayes.public.schema import Schema
-from panbayes.public.structure import Structure
-from panbayes.tables.diabetes import load_diabetes
+from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.errors import InputError
+from panbayes.reproduce.diabetes import load_diabetes
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 
 __all__ = ["run"]

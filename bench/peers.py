@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.network import Network
-from panbayes.public.attribute import Attribute
-from panbayes.public.schema import Schema
-from panbayes.public.structure import Structure
+from panbayes.bayesnet.structure import Structure
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

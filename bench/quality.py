@@ -31,15 +31,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.data import diabetes
-from panbayes.bayesnet.exact import ExactCounts
+from panbayes.bayesnet.learning.parameters import fit
+from panbayes.bayesnet.learning.search import chow_liu, penalised_greedy
 from panbayes.bayesnet.network import Network
-from panbayes.bayesnet.parameters import fit
-from panbayes.bayesnet.search import chow_liu, penalised_greedy
-from panbayes.embedded.learn import learn
-from panbayes.public.composition import Adjacency
-from panbayes.public.structure import Structure
-from panbayes.public.study import Strategy, Study
-from panbayes.tables.counting import all_pairs
+from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.consortium.agreement.study import Strategy, Study
+from panbayes.consortium.local.learn import learn
+from panbayes.privacy.composition import Adjacency
+from panbayes.tables.counting.count_tables import all_pairs
 from panbayes.tables.table import Table
 
 __all__ = ["Method", "Outcome", "main", "measure"]

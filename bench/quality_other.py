@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from bench.data import diabetes
 from bench.peers import EXAMPLES, example
 from bench.quality import DELTA, bits, split
-from panbayes.bayesnet.exact import ExactCounts
-from panbayes.bayesnet.parameters import fit
-from panbayes.bayesnet.search import penalised_greedy
-from panbayes.embedded.learn import learn
-from panbayes.public.composition import Adjacency
-from panbayes.public.study import Strategy, Study
+from panbayes.bayesnet.learning.parameters import fit
+from panbayes.bayesnet.learning.search import penalised_greedy
+from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.consortium.agreement.study import Strategy, Study
+from panbayes.consortium.local.learn import learn
+from panbayes.privacy.composition import Adjacency
 from panbayes.tables.table import Table
 
 __all__ = ["main"]

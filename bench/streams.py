@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from panbayes.panprivate.coins import BLOCK, system_coins
-from panbayes.panprivate.estimator import DensityEstimator
+from panbayes.stream.estimator import DensityEstimator
+from panbayes.stream.state.coins import BLOCK, system_coins
 
 __all__ = ["run"]
 

@@ -20,33 +20,34 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from panbayes._version import __version__
+
 if TYPE_CHECKING:
     from panbayes.bayesnet.network import Network as Network
-    from panbayes.embedded.learn import learn as learn
-    from panbayes.panprivate.estimator import DensityEstimator as DensityEstimator
-    from panbayes.public.attribute import Attribute as Attribute
-    from panbayes.public.errors import InputError as InputError
-    from panbayes.public.errors import PanbayesError as PanbayesError
-    from panbayes.public.schema import Schema as Schema
-    from panbayes.public.schema import Unit as Unit
-    from panbayes.public.statement import PrivacyStatement as PrivacyStatement
-    from panbayes.public.study import Study as Study
+    from panbayes.consortium.agreement.study import Study as Study
+    from panbayes.consortium.local.learn import learn as learn
+    from panbayes.errors import InputError as InputError
+    from panbayes.errors import PanbayesError as PanbayesError
+    from panbayes.privacy.statement import PrivacyStatement as PrivacyStatement
+    from panbayes.schema.attribute import Attribute as Attribute
+    from panbayes.schema.schema import Schema as Schema
+    from panbayes.schema.schema import Unit as Unit
+    from panbayes.stream.estimator import DensityEstimator as DensityEstimator
     from panbayes.tables.table import Table as Table
 
-__version__ = "0.1.0"
 
 _PLACES: Final = {
-    "Attribute": "panbayes.public.attribute",
-    "DensityEstimator": "panbayes.panprivate.estimator",
-    "InputError": "panbayes.public.errors",
+    "Attribute": "panbayes.schema.attribute",
+    "DensityEstimator": "panbayes.stream.estimator",
+    "InputError": "panbayes.errors",
     "Network": "panbayes.bayesnet.network",
-    "PanbayesError": "panbayes.public.errors",
-    "PrivacyStatement": "panbayes.public.statement",
-    "Schema": "panbayes.public.schema",
-    "Study": "panbayes.public.study",
+    "PanbayesError": "panbayes.errors",
+    "PrivacyStatement": "panbayes.privacy.statement",
+    "Schema": "panbayes.schema.schema",
+    "Study": "panbayes.consortium.agreement.study",
     "Table": "panbayes.tables.table",
-    "Unit": "panbayes.public.schema",
-    "learn": "panbayes.embedded.learn",
+    "Unit": "panbayes.schema.schema",
+    "learn": "panbayes.consortium.local.learn",
 }
 
 __all__ = [

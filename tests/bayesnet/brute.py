@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.network import Network
-from panbayes.public.attribute import Attribute
-from panbayes.public.schema import Schema
-from panbayes.public.structure import Structure
+from panbayes.bayesnet.structure import Structure
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 
 FloatArray = NDArray[np.float64]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from panbayes.bayesnet.bif import export_bif, import_bif, read_bif, write_bif
+from panbayes.bayesnet.formats.bif import export_bif, import_bif
+from panbayes.bayesnet.formats.files import save_factors
 from panbayes.bayesnet.network import Network
-from panbayes.public.errors import InputError
+from panbayes.errors import InputError
 from tests.bayesnet.brute import random_network, seeds, tricky_schema
 from tests.bayesnet.test_model_file import private_network, statement
 
@@ -48,7 +49,7 @@ def test_the_statement_is_a_comment_and_is_not_read_back() -> None:
 
 
 def test_a_file_from_elsewhere() -> None:
-    network = import_bif(RAIN)
+    network = Network.of(import_bif(RAIN))
     assert network.schema.name == "weather today"
     assert network.schema.names == ("rain", "grass")
     assert network.schema.attributes[1].labels == ("dry", "very wet", "<5")
@@ -133,15 +134,15 @@ def test_edited_properties_do_not_restore_a_wrong_schema() -> None:
 
 def test_files(tmp_path: Path) -> None:
     network = random_network(1)
-    write_bif(network, tmp_path / "out.bif")
-    assert read_bif(tmp_path / "out.bif") == network
+    save_factors(network, tmp_path / "out.bif")
+    assert Network.load(tmp_path / "out.bif") == network
     with pytest.raises(InputError, match=r"absent\.bif: cannot be read"):
-        read_bif(tmp_path / "absent.bif")
+        Network.load(tmp_path / "absent.bif")
     (tmp_path / "bytes.bif").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not text"):
-        read_bif(tmp_path / "bytes.bif")
+        Network.load(tmp_path / "bytes.bif")
     with pytest.raises(InputError, match="cannot be written"):
-        write_bif(network, tmp_path / "no" / "out.bif")
+        save_factors(network, tmp_path / "no" / "out.bif")
 
 
 def test_mutations_never_crash() -> None:

@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from panbayes.bayesnet import candidate_scores, exact
-from panbayes.bayesnet.candidate_scores import determination, distance, information, table_score
+from panbayes.bayesnet import table_counts as exact
 from panbayes.bayesnet.counts import TableCounts
-from panbayes.bayesnet.exact import ExactCounts
-from panbayes.bayesnet.scores import f_score, mutual_information, r_score
-from panbayes.public.attribute import Attribute
-from panbayes.public.errors import InputError
-from panbayes.public.rounding import information_bits
-from panbayes.public.schema import Schema
-from panbayes.tables.diabetes import load_diabetes
+from panbayes.bayesnet.learning import candidate_scores
+from panbayes.bayesnet.learning.candidate_scores import determination, distance, information, table_score
+from panbayes.bayesnet.learning.scores import f_score, mutual_information, r_score
+from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.errors import InputError
+from panbayes.exact.score_rounding import information_bits
+from panbayes.reproduce.diabetes import load_diabetes
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 from tests.bayesnet.brute import plain_schema, random_network, seeds
 

@@ -5,13 +5,13 @@ from itertools import combinations, product
 import pytest
 from hypothesis import given, settings
 
-from panbayes.bayesnet.candidate_scores import bic_gains
 from panbayes.bayesnet.counts import Counts
-from panbayes.bayesnet.exact import ExactCounts
-from panbayes.bayesnet.hill_climbing import hill_climbing
-from panbayes.bayesnet.search import penalised_greedy
-from panbayes.public.errors import InputError
-from panbayes.public.structure import Structure
+from panbayes.bayesnet.learning.candidate_scores import bic_gains
+from panbayes.bayesnet.learning.hill_climbing import hill_climbing
+from panbayes.bayesnet.learning.search import penalised_greedy
+from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.errors import InputError
 from tests.bayesnet.brute import random_network, seeds
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given as forall
 from hypothesis import settings
 
-from panbayes.bayesnet.inference import Engine, ZeroProbabilityError
-from panbayes.bayesnet.junction import compile_tree
+from panbayes.bayesnet.inference.engine import Engine, ZeroProbabilityError
+from panbayes.bayesnet.inference.junction import compile_tree
 from panbayes.bayesnet.network import Network
-from panbayes.public.errors import InputError
-from panbayes.public.structure import Structure
+from panbayes.bayesnet.structure import Structure
+from panbayes.errors import InputError
 from tests.bayesnet.brute import (
     FloatArray,
     given,

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from panbayes.bayesnet.model_file import VERSION, decode_network, encode_network
+from panbayes.bayesnet.factors import Factors
+from panbayes.bayesnet.formats.model_json import VERSION, decode_factors, encode_factors
 from panbayes.bayesnet.network import Network
-from panbayes.public.composition import Release, Sequential
-from panbayes.public.errors import InputError
-from panbayes.public.privacy import Pure
-from panbayes.public.statement import PrivacyStatement
+from panbayes.errors import InputError
+from panbayes.privacy.composition import Release, Sequential
+from panbayes.privacy.loss import Pure
+from panbayes.privacy.statement import PrivacyStatement
 from tests.bayesnet.brute import random_network, seeds, tricky_schema
 
 GOLDEN = Path(__file__).parent / "golden" / "model_v1.json"
@@ -44,7 +45,7 @@ def private_network(seed: int = 3) -> Network:
 
 def resealed(change: dict[str, object]) -> bytes:
     """A file with other content whose checksum is right: what only another program would write."""
-    content = json.loads(encode_network(private_network()))
+    content = json.loads(encode_factors(private_network()))
     content.update(change)
     del content["checksum"]
     fields = [content[name] for name in ("format", "version", "schema", "structure", "tables", "privacy", "about")]
@@ -56,10 +57,10 @@ def resealed(change: dict[str, object]) -> bytes:
 @given(seeds)
 def test_round_trips_are_exact(seed: int) -> None:
     network = private_network(seed)
-    back = decode_network(encode_network(network))
+    back = decode_factors(encode_factors(network))
     assert back == network
     assert all(np.array_equal(a, b) for a, b in zip(back.tables, network.tables, strict=True))
-    assert encode_network(back) == encode_network(network)
+    assert encode_factors(back) == encode_factors(network)
 
 
 def test_a_network_without_a_statement(tmp_path: Path) -> None:
@@ -76,42 +77,42 @@ def test_files_of_version_1_stay_readable() -> None:
     assert network.posterior("insulin", {"age": 70})["Up"] == 0.6
     assert network.privacy == statement()
     assert network.about == {"strategy": "privbayes"}
-    assert encode_network(network) == GOLDEN.read_bytes()
+    assert encode_factors(network) == GOLDEN.read_bytes()
 
 
 def test_white_space_does_not_matter() -> None:
     network = private_network()
-    assert decode_network(json.dumps(json.loads(encode_network(network)), indent=1).encode()) == network
+    assert decode_factors(json.dumps(json.loads(encode_factors(network)), indent=1).encode()) == network
 
 
 def damage(data: bytes, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        decode_network(data, source="model.json")
+        decode_factors(data, source="model.json")
     assert str(caught.value).startswith("model.json")
     assert "\n" not in str(caught.value)
 
 
 def test_every_truncation_is_noticed() -> None:
-    data = encode_network(random_network(5, attributes=3))
+    data = encode_factors(random_network(5, attributes=3))
     for length in range(len(data.rstrip()) - 1):
         damage(data[:length], "model.json")
 
 
 def test_edited_numbers_are_noticed() -> None:
-    content = json.loads(encode_network(private_network()))
+    content = json.loads(encode_factors(private_network()))
     content["tables"][0] = content["tables"][0][::-1]
     damage(json.dumps(content).encode(), "does not match its own checksum")
 
 
 @pytest.mark.parametrize("path", [("privacy", "private"), ("privacy", "unit"), ("about", "strategy")])
 def test_edited_words_are_noticed(path: tuple[str, str]) -> None:
-    content = json.loads(encode_network(private_network()))
+    content = json.loads(encode_factors(private_network()))
     content[path[0]][path[1]] = False if path[1] == "private" else "other"
     damage(json.dumps(content).encode(), "does not match its own checksum")
 
 
 def test_newer_and_other_files_are_refused() -> None:
-    content = json.loads(encode_network(private_network()))
+    content = json.loads(encode_factors(private_network()))
     newer = {**content, "version": VERSION + 1, "novelty": 1}
     damage(json.dumps(newer).encode(), "version 2 of the format; this panbayes reads up to version 1")
     damage(json.dumps({**content, "version": 0}).encode(), "impossible version")
@@ -147,7 +148,7 @@ def test_sealed_nonsense_is_refused(change: dict[str, object], message: str) -> 
 
 
 def test_sealed_cycles_and_wrong_sums_are_refused() -> None:
-    content = json.loads(encode_network(private_network()))
+    content = json.loads(encode_factors(private_network()))
     names = [pair["child"] for pair in content["structure"]]
     loop = [{"child": name, "parents": [names[i - 1]]} for i, name in enumerate(names)]
     damage(resealed({"structure": loop}), "structure: found a cycle")
@@ -172,7 +173,7 @@ def mutate_model(*, seed: int, times: int) -> None:
     """Flip, cut, repeat and swap bytes: the file is refused in one line, or reads as exactly the same network."""
     rng = np.random.default_rng(seed)
     network = private_network()
-    data = np.frombuffer(encode_network(network), dtype=np.uint8)
+    data = np.frombuffer(encode_factors(network), dtype=np.uint8)
     for _ in range(times):
         changed = data.copy()
         for _ in range(int(rng.integers(1, 4))):
@@ -187,9 +188,9 @@ def mutate_model(*, seed: int, times: int) -> None:
                 case _:
                     changed[at], changed[to] = changed[to], changed[at]
         complaint = "model.json"
-        found = network
+        found: Factors = network
         try:
-            found = decode_network(changed.tobytes(), source="model.json")
+            found = decode_factors(changed.tobytes(), source="model.json")
         except InputError as error:
             complaint = str(error)
         assert complaint.startswith("model.json")

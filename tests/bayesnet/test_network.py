@@ -8,10 +8,10 @@ from hypothesis import given as forall
 from hypothesis import settings
 
 from panbayes.bayesnet.network import Network
-from panbayes.public.attribute import Attribute
-from panbayes.public.errors import InputError
-from panbayes.public.schema import Schema
-from panbayes.public.structure import Structure
+from panbayes.bayesnet.structure import Structure
+from panbayes.errors import InputError
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 from tests.bayesnet.brute import all_records, joint, plain_schema, random_network, seeds
 

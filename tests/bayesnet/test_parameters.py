@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.exact import ExactCounts
-from panbayes.bayesnet.parameters import conditional, fit, fit_tables
-from panbayes.public.errors import InputError
+from panbayes.bayesnet.learning.parameters import conditional, fit, fit_tables
+from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.errors import InputError
 from tests.bayesnet.brute import random_network
 
 shapes = hnp.array_shapes(min_dims=1, max_dims=3, max_side=4)

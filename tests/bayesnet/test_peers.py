@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from bench.peers import EXAMPLES, PgmpyPeer, PyagrumPeer, example
 
-from panbayes.bayesnet.bif import export_bif, import_bif, read_bif, write_bif
-from panbayes.bayesnet.inference import Engine
-from panbayes.bayesnet.likelihood import log_probabilities
+from panbayes.bayesnet.formats.bif import export_bif, import_bif
+from panbayes.bayesnet.formats.files import save_factors
+from panbayes.bayesnet.inference.engine import Engine
+from panbayes.bayesnet.inference.likelihood import log_probabilities
 from panbayes.bayesnet.network import Network
 from tests.bayesnet.brute import plain_schema, random_network, tricky_schema
 
@@ -136,7 +137,7 @@ def test_bif_round_trip_through_pgmpy(name: str) -> None:
     network = random_network(4, schema=plain_schema([1, 3, 2, 1])) if name == "single values" else network_of(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        back = import_bif(str(BIFWriter(BIFReader(string=export_bif(network)).get_model())))
+        back = Network.of(import_bif(str(BIFWriter(BIFReader(string=export_bif(network)).get_model()))))
     same_up_to_names(network, back, 1e-12)
 
 
@@ -145,7 +146,7 @@ def test_original_names_come_back_through_pgmpy_with_properties() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = BIFReader(string=export_bif(network), include_properties=True).get_model()
-        back = import_bif(str(BIFWriter(model)))
+        back = Network.of(import_bif(str(BIFWriter(model))))
     assert set(back.schema.names) == set(network.schema.names)
     for attribute in back.schema.attributes:
         assert attribute.labels == network.schema.attributes[network.schema.index(attribute.name)].labels
@@ -160,6 +161,6 @@ def test_original_names_come_back_through_pgmpy_with_properties() -> None:
 def test_bif_round_trip_through_pyagrum(name: str, tmp_path: Path) -> None:
     """Its reader is single precision."""
     network = odd_names() if name == "odd names" else network_of(name)
-    write_bif(network, tmp_path / "ours.bif")
+    save_factors(network, tmp_path / "ours.bif")
     pyagrum.loadBN(str(tmp_path / "ours.bif")).saveBIF(str(tmp_path / "theirs.bif"))
-    same_up_to_names(network, read_bif(tmp_path / "theirs.bif"), 1e-7)
+    same_up_to_names(network, Network.load(tmp_path / "theirs.bif"), 1e-7)

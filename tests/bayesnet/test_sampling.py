@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panbayes.bayesnet.inference import Engine
+from panbayes.bayesnet.inference.engine import Engine
+from panbayes.bayesnet.inference.sampling import cumulative_rows, draw_rows
 from panbayes.bayesnet.network import Network
-from panbayes.bayesnet.sampling import cumulative_rows, draw_rows
 from tests.bayesnet.brute import FloatArray, given, joint, plain_schema, random_network
 
 RECORDS = 20_000

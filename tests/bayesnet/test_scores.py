@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from panbayes.bayesnet import scores
-from panbayes.bayesnet.scores import (
+from panbayes.bayesnet.learning import scores
+from panbayes.bayesnet.learning.scores import (
     Candidate,
     Counts,
     entropy,
@@ -29,8 +29,8 @@ from panbayes.bayesnet.scores import (
     r_scores,
 )
 from panbayes.dp import sensitivity
-from panbayes.public.errors import InputError
-from panbayes.public.rounding import (
+from panbayes.errors import InputError
+from panbayes.exact.score_rounding import (
     LOG_ULPS,
     MAX_RECORDS,
     f_error,
@@ -38,7 +38,7 @@ from panbayes.public.rounding import (
     information_error,
     r_error,
 )
-from panbayes.tables.counting import CountTables, Kernels, contingencies
+from panbayes.tables.counting.count_tables import CountTables, Kernels, contingencies
 
 BOTH: tuple[Kernels, ...] = ("numba", "numpy")
 Table = NDArray[np.int64]

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.candidate_scores import Score, bic_gains, distance, information
 from panbayes.bayesnet.counts import Counts, TableCounts
-from panbayes.bayesnet.exact import ExactCounts
-from panbayes.bayesnet.scores import mutual_information
-from panbayes.bayesnet.search import Candidates, GreedySearch, best, chow_liu, greedy, penalised_greedy, run
-from panbayes.public.errors import InputError
-from panbayes.public.structure import Structure
+from panbayes.bayesnet.learning.candidate_scores import Score, bic_gains, distance, information
+from panbayes.bayesnet.learning.scores import mutual_information
+from panbayes.bayesnet.learning.search import Candidates, GreedySearch, best, chow_liu, greedy, penalised_greedy, run
+from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.errors import InputError
 from tests.bayesnet.brute import FloatArray, plain_schema, random_network, seeds
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from panbayes.analyst.federation import Federation
-from panbayes.embedded.holders import open_gates
-from panbayes.embedded.ledgers import ledger_path
-from panbayes.holder.ledger import Ledger
+from panbayes.consortium.analyst.federation import Federation
+from panbayes.consortium.holder.ledger.cabinet import ledger_path
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.local.gates import open_gates
 from tests.conftest import Panbayes
-from tests.holder.examples import pure, script, study, table
+from tests.consortium.holder.examples import pure, script, study, table
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_one_line_help_is_the_verbs_own(verb: str) -> None:
-    module = importlib.import_module(f"panbayes.cli.{verb}")
+    module = importlib.import_module(f"panbayes.cli.verbs.{verb}")
     app = typer.Typer()
     module.register(app)
     group = app.registered_groups
@@ -79,10 +79,10 @@ def test_a_bug_is_reported_without_its_message(tmp_path: Path) -> None:
     # Raised inside a verb: Typer replaces the hook for unexpected errors when an app is called.
     code = (
         "import sys; sys.argv = ['panbayes', 'schema', 'check', 's.toml', 't.csv']\n"
-        "import panbayes.cli.main, panbayes.cli.schema\n"
+        "import panbayes.cli.main, panbayes.cli.verbs.schema\n"
         "class Broken:\n"
         "    def load(path): raise KeyError('Jane Doe')\n"
-        "panbayes.cli.schema.Schema = Broken\n"
+        "panbayes.cli.verbs.schema.Schema = Broken\n"
         "panbayes.cli.main.run()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)

@@ -11,10 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from panbayes.bayesnet.bif import read_bif
 from panbayes.bayesnet.network import Network
-from panbayes.cli.clinic import clinic_network, clinic_schema
-from panbayes.public.schema import dump_schema
+from panbayes.cli.demo.population import clinic_network, clinic_schema
+from panbayes.schema.schema import dump_schema
 from tests.conftest import Panbayes
 
 STUDY = """\
@@ -102,7 +101,7 @@ def test_the_whole_job(model: Path, panbayes: Panbayes) -> None:
     assert isinstance(structure, dict)
     assert len(structure) == 10
     told(panbayes, "export", "model.json", "model.bif")
-    again = read_bif(folder / "model.bif")
+    again = Network.load(folder / "model.bif")
     assert again.schema.names == Network.load(model).schema.names
 
 

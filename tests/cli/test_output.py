@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from panbayes.cli.output import aligned
+from panbayes.cli.text import aligned
 
-WAIT = "import time\nfrom panbayes.cli.output import working\nwith working('learning from 3 holders'): time.sleep({})\n"
+WAIT = "import time\nfrom panbayes.cli.text import working\nwith working('learning from 3 holders'): time.sleep({})\n"
 
 
 def on_a_terminal(seconds: float) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panbayes.cli.question import parse_evidence, parse_question
-from panbayes.public.errors import InputError
+from panbayes.errors import InputError
 
 words = st.text(min_size=1, max_size=12)
 

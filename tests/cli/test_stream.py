@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from panbayes.cli.main import build
-from panbayes.public.errors import InputError
+from panbayes.errors import InputError
 from tests.conftest import Panbayes
 
 PLANTED = "84215077"

@@ -18,11 +18,10 @@ from panbayes.dp.mechanisms import (
     MAX_COUNT,
     discrete_gaussian,
     discrete_gaussian_variance,
-    root_above,
     select_concentrated,
 )
 from panbayes.dp.noise import Noise, SecureNoise, SimulatedNoise
-from panbayes.public.errors import InputError
+from panbayes.errors import InputError
 
 ORDERS = (1.01, 1.5, 2.0, 5.0, 20.0, 100.0)
 
@@ -116,12 +115,6 @@ def test_a_selection_has_the_scale_that_rho_pays_for() -> None:
     )
     chance = 1 / (1 + math.exp(-0.5))
     assert abs(times - runs * chance) < 5 * math.sqrt(runs * chance * (1 - chance))
-
-
-@given(st.fractions(Fraction(1, 10**12), 10**12, max_denominator=10**12))
-def test_roots_are_above_and_close(value: Fraction) -> None:
-    root = root_above(value)
-    assert value <= root**2 <= value * (1 + Fraction(1, 2**38))
 
 
 def test_ends_of_the_range() -> None:

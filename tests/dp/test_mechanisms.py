@@ -11,6 +11,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from panbayes.audit.privacy_loss import (
+    max_ratio,
+    randomized_response_law,
+    selection_pmf,
+    two_sided_geometric_pmf,
+)
 from panbayes.dp.mechanisms import (
     MAX_COUNT,
     discrete_laplace,
@@ -28,16 +34,10 @@ from panbayes.dp.mechanisms import (
     select_scale,
 )
 from panbayes.dp.noise import Noise, SecureNoise, Selection, SimulatedNoise
-from panbayes.dp.privacy_loss import (
-    max_ratio,
-    randomized_response_law,
-    selection_pmf,
-    two_sided_geometric_pmf,
-)
 from panbayes.dp.sampler import MAX_NOISE
-from panbayes.public.composition import Release, Sequential, loss_of
-from panbayes.public.errors import InputError
-from panbayes.public.privacy import Pure
+from panbayes.errors import InputError
+from panbayes.privacy.composition import Release, Sequential, loss_of
+from panbayes.privacy.loss import Pure
 
 HALF = Fraction(1, 2)
 FALSE_ALARM = 1e-11

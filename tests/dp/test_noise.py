@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from panbayes.audit.privacy_loss import discrete_laplace_tail, selection_pmf
 from panbayes.dp import noise as noise_module
 from panbayes.dp.noise import OPENDP_CELLS, Noise, SecureNoise, Selection, SimulatedNoise
 from panbayes.dp.opendp_bridge import (
     discrete_laplace_map,
-    float_above,
     noisy_max_map,
     padded_scale,
 )
-from panbayes.dp.privacy_loss import discrete_laplace_tail, selection_pmf
 from panbayes.dp.sampler import MAX_NOISE, MAX_SCALE, MIN_SCALE
+from panbayes.exact.bounds import float_above
 
 FALSE_ALARM = 1e-11
 """Each statistical test of true randomness fails by chance with at most this probability."""
@@ -228,7 +228,6 @@ def test_opendp_is_loaded_when_used_and_its_prelude_never() -> None:
 @given(st.fractions(MIN_SCALE, MAX_SCALE))
 def test_padded_scales_are_above_and_close(scale: Fraction) -> None:
     assert scale < Fraction(padded_scale(scale)) < scale * (1 + Fraction(1, 2**49))
-    assert 0 <= Fraction(float_above(scale)) - scale <= scale / 2**52
 
 
 def test_the_charge_is_never_below_the_map_of_opendp_for_counts() -> None:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from panbayes.audit.privacy_loss import discrete_laplace_tail
 from panbayes.dp import sampler
 from panbayes.dp.opendp_bridge import add_discrete_laplace
-from panbayes.dp.privacy_loss import discrete_laplace_tail
 from panbayes.dp.sampler import (
     MAX_NOISE,
     MAX_SCALE,

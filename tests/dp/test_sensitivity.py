@@ -13,16 +13,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from panbayes.bayesnet import scores
+from panbayes.bayesnet.learning import scores
 from panbayes.dp import sensitivity
 from panbayes.dp.sensitivity import padded, step_sensitivity
-from panbayes.public.composition import Adjacency
-from panbayes.public.errors import InputError
-from panbayes.public.rounding import MAX_RECORDS, f_error, information_error, r_error
-from panbayes.public.study import Score
-from panbayes.tables.counting import contingencies
+from panbayes.errors import InputError
+from panbayes.exact.score_rounding import MAX_RECORDS, ScoreName, f_error, information_error, r_error
+from panbayes.privacy.composition import Adjacency
+from panbayes.tables.counting.count_tables import contingencies
 
-SCORES: dict[Score, Callable[[NDArray[np.int64]], float]] = {
+SCORES: dict[ScoreName, Callable[[NDArray[np.int64]], float]] = {
     "I": scores.mutual_information,
     "R": scores.r_score,
     "F": scores.f_score,
@@ -37,7 +36,7 @@ def all_tables(cells: int, records: int) -> Iterator[tuple[int, ...]]:
 
 
 @functools.cache
-def true_sensitivity(score: Score, child: int, parents: int, records: int) -> float:
+def true_sensitivity(score: ScoreName, child: int, parents: int, records: int) -> float:
     """The largest change of a computed score over all datasets and all replacements of one record."""
     cells = child * parents
     value = {t: SCORES[score](np.array(t).reshape(child, parents)) for t in all_tables(cells, records)}

@@ -7,15 +7,15 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from panbayes.bayesnet import scores
+from panbayes.bayesnet.learning import scores
 from panbayes.dp.sensitivity import per_person
-from panbayes.public.errors import InputError
-from panbayes.public.study import Score
+from panbayes.errors import InputError
+from panbayes.exact.score_rounding import ScoreName
 
 SCORES = {"I": scores.mutual_information, "R": scores.r_score, "F": scores.f_score}
 
 
-def true_sensitivity(score: Score, child: int, parents: int, persons: int, max_records: int) -> float:
+def true_sensitivity(score: ScoreName, child: int, parents: int, persons: int, max_records: int) -> float:
     """Try every table of persons and every replacement of one person (a person may also have no record at all)."""
     kinds = range(child * parents)
     people = [
@@ -45,7 +45,7 @@ CASES = [(2, 2, 2, 2), (2, 2, 3, 1), (2, 3, 2, 2), (2, 2, 2, 3), (3, 2, 3, 1)]
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize(("child", "parents", "persons", "max_records"), CASES)
 def test_no_person_moves_a_score_further(
-    score: Score, child: int, parents: int, persons: int, max_records: int
+    score: ScoreName, child: int, parents: int, persons: int, max_records: int
 ) -> None:
     if score == "F" and child != 2:
         return
@@ -57,7 +57,7 @@ def test_no_person_moves_a_score_further(
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_a_quarter_of_the_bound_is_exceeded(score: Score) -> None:
+def test_a_quarter_of_the_bound_is_exceeded(score: ScoreName) -> None:
     ratios = [
         true_sensitivity(score, 2, parents, persons, most)
         / per_person(score, persons=persons, max_records=most, candidates=[(2, parents)])

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from panbayes.bayesnet.inference import Engine
+from panbayes.bayesnet.inference.engine import Engine
 from tests.bayesnet.brute import joint, random_evidence, random_network
 from tests.bayesnet.test_bif import mutate_bif
 from tests.bayesnet.test_inference import check_all_answers

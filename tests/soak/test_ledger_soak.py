@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.holder.test_kill import outcome
-from tests.protocol.test_messages import fuzz
+from tests.consortium.holder.test_kill import outcome
+from tests.consortium.protocol.test_messages import fuzz
 
 pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="a long run: set PANBAYES_SOAK=1")
 

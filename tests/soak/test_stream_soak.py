@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from panbayes.panprivate.columns import chunks
-from panbayes.panprivate.estimator import DensityEstimator, configure, create_state
-from panbayes.panprivate.feeding import Format, batches
-from panbayes.public.errors import InputError
+from panbayes.errors import InputError
+from panbayes.stream.estimator import DensityEstimator, configure, create_state
+from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.feeding import Format, batches
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(not os.environ.get("PANBAYES_SOAK"), reason="long: set PANBAYES_SOAK=1 (make soak)")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not os.environ.get("PANBAYES_SOAK"), reason="lon
 @pytest.mark.parametrize("seed", range(4))
 def test_a_thousand_kills(tmp_path: Path, seed: int) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.panprivate.kill_harness", str(tmp_path), "250", str(seed)],
+        [sys.executable, "-m", "tests.stream.kill_harness", str(tmp_path), "250", str(seed)],
         cwd=ROOT,
         capture_output=True,
         text=True,

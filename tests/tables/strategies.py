@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 from hypothesis import strategies as st
 
-from panbayes.public.attribute import Attribute, Scalar
-from panbayes.public.schema import Schema, Unit
+from panbayes.schema.attribute import Attribute, Scalar
+from panbayes.schema.schema import Schema, Unit
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(lambda t: t.strip() != "")
 numbers = st.one_of(

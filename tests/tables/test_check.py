@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from panbayes.public.attribute import Attribute
-from panbayes.public.schema import Schema, Unit
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.check import check_table
 
 

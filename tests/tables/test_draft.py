@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panbayes.public.errors import InputError
-from panbayes.public.schema import Schema, Unit
+from panbayes.errors import InputError
+from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.check import check_table
 from panbayes.tables.draft import BINS, draft_schema
 from panbayes.tables.table import Table

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panbayes.public.attribute import Attribute, Scalar, label_text
-from panbayes.public.errors import InputError
-from panbayes.public.schema import Schema
+from panbayes.errors import InputError
+from panbayes.schema.attribute import Attribute, Scalar, label_text
+from panbayes.schema.schema import Schema
 from panbayes.tables.encoding import decode_column, encode_column, missing_mask, outside_mask
 from panbayes.tables.table import Table, code_type
 from tests.tables.strategies import anything, attributes, numbers, schemas
 
 
 def reference_code(value: object, attribute: Attribute, missing_values: Sequence[str]) -> int:
-    """Encode one value by the rules as written in panbayes.public.attribute, one value at a time."""
+    """Encode one value by the rules as written in panbayes.schema.attribute, one value at a time."""
     labels = attribute.labels[: attribute.regular]
     if isinstance(value, str) and value in missing_values and not (attribute.categories and value in labels):
         value = None

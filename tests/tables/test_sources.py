@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panbayes.public.attribute import Attribute
-from panbayes.public.errors import InputError
-from panbayes.public.schema import Schema, Unit
+from panbayes.errors import InputError
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.sources import read_frame
 from panbayes.tables.table import Table
 from panbayes.tables.units import first_records

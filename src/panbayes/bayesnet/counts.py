@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.tables.counting import CountTables
+from panbayes.tables.counting.count_tables import CountTables
 
 __all__ = ["CountArray", "Counts", "TableCounts"]
 
@@ -23,7 +23,7 @@ CountArray: TypeAlias = NDArray[np.int32] | NDArray[np.int64] | NDArray[np.float
 class Counts(Protocol):
     """Contingency tables of attribute sets.
 
-    Implementations: :class:`panbayes.bayesnet.exact.ExactCounts`; noisy and pooled counts elsewhere.
+    Implementations: :class:`panbayes.bayesnet.table_counts.ExactCounts`; noisy and pooled counts elsewhere.
     """
 
     @property
@@ -48,5 +48,5 @@ class TableCounts(Counts, Protocol):
     def weights(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return Σ c·ln c over the cells c of the table of every row of ``sets`` (of one length, each ascending).
 
-        In whole units of 2⁻ˢ, s = ``information_bits(total)``, as in :mod:`panbayes.bayesnet.scores`.
+        In whole units of 2⁻ˢ, s = ``information_bits(total)``, as in :mod:`panbayes.bayesnet.learning.scores`.
         """

@@ -1,36 +1,28 @@
-"""The Bayesian network as one immutable value: schema, structure and tables.
+"""A Bayesian network that can be asked: the factors of :mod:`panbayes.bayesnet.factors`, with inference and files.
 
-The joint distribution is ``p(x) = ∏ p(x_i | x_Pa(i))``. ``tables[i]`` holds the factor of attribute ``i`` (tables
-stand in schema order). **Axes: the parents in the order of** ``structure.parents(i)``\\ **, then the child last**, so
-``tables[i][parent codes]`` is a distribution over the child's codes and every last-axis sum is one.
-
-The value has never heard of privacy: ``privacy`` is a statement that it carries along unread, and ``about`` a few
-words on where it comes from. Its methods only translate names and values into positions and codes; the work is done
-in :mod:`~panbayes.bayesnet.inference`, :mod:`~panbayes.bayesnet.sampling`, :mod:`~panbayes.bayesnet.likelihood` and
-:mod:`~panbayes.bayesnet.model_file`.
-
-Thesis: Definition def_BN; Definition def_BN_factor.
+Its methods only translate names and values into positions and codes; the work is done in
+:mod:`panbayes.bayesnet.inference` and :mod:`panbayes.bayesnet.formats`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from panbayes.bayesnet.answers import Classification, Configuration, FloatArray, Posterior
-from panbayes.bayesnet.inference import Engine, ZeroProbabilityError
-from panbayes.bayesnet.likelihood import classify_codes, log_probabilities
-from panbayes.bayesnet.sampling import draw_prior
-from panbayes.public.attribute import Scalar, label_text
-from panbayes.public.errors import InputError
-from panbayes.public.schema import Schema
-from panbayes.public.statement import PrivacyStatement
-from panbayes.public.structure import Structure
+from panbayes.bayesnet.factors import Factors
+from panbayes.bayesnet.formats.files import load_factors, save_factors
+from panbayes.bayesnet.inference.engine import Engine, ZeroProbabilityError
+from panbayes.bayesnet.inference.likelihood import classify_codes, log_probabilities
+from panbayes.bayesnet.inference.sampling import draw_prior
+from panbayes.bayesnet.results import Classification, Configuration, FloatArray, Posterior
+from panbayes.errors import InputError
+from panbayes.privacy.statement import PrivacyStatement
+from panbayes.schema.attribute import Scalar, label_text
 from panbayes.tables.table import Codes, Table, code_type
 
 __all__ = ["Evidence", "Network", "Seed"]
@@ -41,71 +33,15 @@ Evidence: TypeAlias = Mapping[str, Scalar]
 Seed: TypeAlias = int | np.random.Generator | None
 """Sampling from a released model is post-processing: an ordinary seed, a generator, or None for a fresh one."""
 
-TOLERANCE: Final = 1e-9
-
 
 @dataclass(frozen=True, eq=False)
-class Network:
-    """A Bayesian network over the attributes of a schema; see the module for the layout of ``tables``."""
+class Network(Factors):
+    """A Bayesian network over the attributes of a schema: its factors, and questions to ask of them."""
 
-    schema: Schema
-    structure: Structure
-    tables: tuple[FloatArray, ...]
-    privacy: PrivacyStatement | None = None
-    about: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Check every table's shape, sign and sums; keep read-only contiguous copies."""
-        if len(self.structure) != len(self.schema):
-            raise InputError(
-                "structure",
-                found=f"found {len(self.structure)} attributes",
-                remedy=f'schema "{self.schema.name}" has {len(self.schema)}',
-            )
-        if len(self.tables) != len(self.schema):
-            raise InputError(
-                "tables",
-                found=f"found {len(self.tables)}",
-                remedy=f"give one for each of {len(self.schema)} attributes",
-            )
-        sizes = self.schema.sizes
-        tables = tuple(self._checked(child, table, sizes) for child, table in enumerate(self.tables))
-        object.__setattr__(self, "tables", tables)
-        object.__setattr__(self, "about", dict(self.about))
-
-    def _checked(self, child: int, table: FloatArray, sizes: Sequence[int]) -> FloatArray:
-        name = f'table of "{self.schema.attributes[child].name}"'
-        kept: FloatArray = np.array(table, dtype=np.float64, order="C")
-        shape = tuple(sizes[i] for i in (*self.structure.parents(child), child))
-        if kept.shape != shape:
-            raise InputError(name, found=f"found shape {kept.shape}", remedy=f"its parents and domain ask for {shape}")
-        if not np.all(np.isfinite(kept)) or np.any(kept < 0):
-            raise InputError(name, found="found a negative or infinite entry", remedy="give probabilities")
-        if np.any(np.abs(kept.sum(axis=-1) - 1) > TOLERANCE):
-            raise InputError(name, found="found a distribution that does not sum to one", remedy="normalise the table")
-        kept.flags.writeable = False
-        return kept
-
-    def __eq__(self, other: object) -> bool:
-        """Compare schema, structure, tables (exactly), statement and remarks."""
-        if not isinstance(other, Network):
-            return NotImplemented
-        return (
-            self.schema == other.schema
-            and self.structure == other.structure
-            and all(np.array_equal(a, b) for a, b in zip(self.tables, other.tables, strict=True))
-            and self.privacy == other.privacy
-            and self.about == other.about
-        )
-
-    def __hash__(self) -> int:
-        """Hash what is cheap to hash."""
-        return hash((self.schema.hash, self.structure))
-
-    @property
-    def parameters(self) -> int:
-        """The number of free parameters: (child's size − 1) × parent configurations, summed."""
-        return sum(table.size - table.size // table.shape[-1] for table in self.tables)
+    @classmethod
+    def of(cls, factors: Factors) -> Network:
+        """Return the network that has these factors."""
+        return cls(factors.schema, factors.structure, factors.tables, factors.privacy, factors.about)
 
     def with_privacy(self, privacy: PrivacyStatement | None) -> Network:
         """Return the same network with another statement."""
@@ -185,17 +121,13 @@ class Network:
         return Classification(self.schema.attributes[place], codes, probabilities)
 
     def save(self, path: str | Path) -> None:
-        """Write the network as a versioned, checksummed JSON file."""
-        from panbayes.bayesnet.model_file import save_network
-
-        save_network(self, path)
+        """Write the network to a file: BIF if its name ends in ``.bif``, else a versioned, checksummed model file."""
+        save_factors(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Network:
-        """Read what :meth:`save` wrote; anything else is an :class:`InputError`."""
-        from panbayes.bayesnet.model_file import load_network
-
-        return load_network(path)
+        """Read a model file or a BIF file; anything else is an :class:`InputError`."""
+        return cls.of(load_factors(path))
 
     def evidence(self, given: Evidence | None, *, argument: str = "evidence") -> dict[int, int]:
         """Translate evidence into codes by position; unknown names and values are errors."""

@@ -29,8 +29,8 @@ from typing import Annotated, Final
 import typer
 from typer.main import get_command
 
-from panbayes import __version__
-from panbayes.public.errors import PanbayesError
+from panbayes._version import __version__
+from panbayes.errors import PanbayesError
 
 __all__ = ["VERBS", "build", "run"]
 
@@ -63,7 +63,7 @@ def build(verb: str | None) -> typer.Typer:
     app.callback()(_root)
     for name, summary in VERBS.items():
         if name == verb:
-            import_module(f"panbayes.cli.{name}").register(app)
+            import_module(f"panbayes.cli.verbs.{name}").register(app)
         else:
             app.command(name, help=summary)(_not_loaded)
     return app

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from panbayes.public.errors import InputError
+from panbayes.errors import InputError
 
 __all__ = ["parse_evidence", "parse_question"]
 

@@ -12,8 +12,8 @@ mechanism                       loss                                thesis
 ==============================  ==================================  ========================================
 
 Each has a companion ``…_loss`` that reads the loss off its parameters, exactly or rounded up, and a companion
-``…_release`` that describes one use of it for :mod:`panbayes.public.composition`. ``epsilon`` and ``truth``
-are exact and belong to the user, so a bad one is an :class:`~panbayes.public.errors.InputError`; a bad
+``…_release`` that describes one use of it for :mod:`panbayes.privacy.composition`. ``epsilon`` and ``truth``
+are exact and belong to the user, so a bad one is an :class:`~panbayes.errors.InputError`; a bad
 sensitivity or score is our own mistake and a :class:`ValueError`. No error depends on a bit or a count.
 """
 
@@ -28,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.dp.noise import Noise, Selection
-from panbayes.dp.privacy_loss import log_above
 from panbayes.dp.sampler import MAX_SCALE, MIN_SCALE
-from panbayes.public.composition import Release
-from panbayes.public.errors import InputError
-from panbayes.public.privacy import MAX_EPSILON, Pure, parse_epsilon
+from panbayes.errors import InputError
+from panbayes.exact.bounds import log_above, root_above
+from panbayes.privacy.composition import Release
+from panbayes.privacy.loss import MAX_EPSILON, Pure, parse_epsilon
 
 __all__ = [
     "MAX_COUNT",
@@ -47,7 +47,6 @@ __all__ = [
     "randomized_response_fraction",
     "randomized_response_loss",
     "randomized_response_release",
-    "root_above",
     "select",
     "select_concentrated",
     "select_loss",
@@ -254,19 +253,6 @@ def select_concentrated(scores: NDArray[np.float64], *, sensitivity: Fraction, r
         raise ValueError(f"sensitivity and rho must be positive, found {sensitivity}, {rho}")
     scale = root_above(sensitivity**2 / (2 * rho))
     return noise.select(np.asarray(scores, dtype=np.float64), scale=scale, mechanism="exponential")
-
-
-def root_above(value: Fraction) -> Fraction:
-    """Return a fraction that is not below √``value``, and above it by less than one part in 2⁴⁰.
-
-    >>> root_above(Fraction(1, 4)) >= Fraction(1, 2), round(float(root_above(Fraction(2))), 9)
-    (True, 1.414213562)
-    """
-    # √(p/q) = √(p·q)/q; enough binary places are put before the integer root is taken.
-    product = value.numerator * value.denominator
-    places = max(0, 50 - product.bit_length() // 2)
-    root = math.isqrt(product << (2 * places)) + 1
-    return Fraction(root, value.denominator << places)
 
 
 def select_loss(*, sensitivity: Fraction | float, scale: Fraction) -> Pure:

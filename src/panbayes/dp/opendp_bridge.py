@@ -20,12 +20,13 @@ from typing import Final, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from panbayes.exact.bounds import float_above
+
 __all__ = [
     "add_discrete_gaussian",
     "add_discrete_laplace",
     "discrete_gaussian_map",
     "discrete_laplace_map",
-    "float_above",
     "noisy_max",
     "noisy_max_map",
     "padded_deviation",
@@ -46,16 +47,6 @@ class _Measurement(Protocol[_Output_co]):
 
     def map(self, d_in: float) -> float:
         """Return the loss for inputs at this distance."""
-
-
-def float_above(value: Fraction) -> float:
-    """Return the smallest float that is not below ``value``.
-
-    >>> float_above(Fraction(1, 4)), float_above(Fraction(1, 3)) > Fraction(1, 3)
-    (0.25, True)
-    """
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def padded_scale(scale: Fraction) -> float:

@@ -1,8 +1,8 @@
 """How much one person can move a number that is computed from the records.
 
 All figures here are for *replacing* one record by another, with the number of records n public (bounded differential
-privacy), unless ``adjacency`` says otherwise. Logarithms are natural, as in :mod:`panbayes.bayesnet.scores`: a score
-and its sensitivity must use the same one.
+privacy), unless ``adjacency`` says otherwise. Logarithms are natural, as in :mod:`panbayes.bayesnet.learning.scores`: a
+score and its sensitivity must use the same one.
 
 ========================== ============================================ ==================================
 what                       largest change (Δ)                           attained
@@ -15,8 +15,8 @@ a contingency table (L2²)  2, or 1 under add-remove                     always
 ‖c − e‖₁, e public         2, or 1 under add-remove                     for a domain of 2 or more
 ========================== ============================================ ==================================
 
-The ``padded`` figures add 2E for the error E of computing a score in floating point (:mod:`panbayes.public.rounding`),
-and are rounded upwards. Mechanisms must use those.
+The ``padded`` figures add 2E for the error E of computing a score in floating point
+(:mod:`panbayes.exact.score_rounding`), and are rounded upwards. Mechanisms must use those.
 
 Where a person may have several records (``max_records``), all of them may change and their number is not public
 (errata 6): tables scale by group privacy, scores are taken per person (:func:`per_person`).
@@ -29,10 +29,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from panbayes.public.composition import Adjacency
-from panbayes.public.errors import InputError
-from panbayes.public.rounding import MAX_RECORDS, UNIT_ROUNDOFF, f_error, information_error, r_error, round_up
-from panbayes.public.study import Score
+from panbayes.errors import InputError
+from panbayes.exact.score_rounding import (
+    MAX_RECORDS,
+    UNIT_ROUNDOFF,
+    ScoreName,
+    f_error,
+    information_error,
+    r_error,
+    round_up,
+)
+from panbayes.privacy.composition import Adjacency
 
 __all__ = [
     "contingency",
@@ -134,7 +141,7 @@ def f_score(*, records: int) -> float:
     return 0.0 if n < 1 else 1 / n
 
 
-def padded(score: Score, *, records: int, child: int, parents: int) -> float:
+def padded(score: ScoreName, *, records: int, child: int, parents: int) -> float:
     """Return Δ + 2E, rounded upwards: the sensitivity of ``score`` as it is computed.
 
     ``child`` and ``parents`` are the domain size of X and of all parents jointly, as in :func:`mutual_information`. F
@@ -153,7 +160,7 @@ def padded(score: Score, *, records: int, child: int, parents: int) -> float:
     return round_up(delta + 2 * error)
 
 
-def step_sensitivity(score: Score, *, records: int, candidates: Iterable[tuple[int, int]]) -> float:
+def step_sensitivity(score: ScoreName, *, records: int, candidates: Iterable[tuple[int, int]]) -> float:
     """Return the one padded Δ that a selection among ``candidates`` must use: the largest.
 
     Each candidate is (|X|, |Π|): the domain size of the child and that of its parents jointly (errata 6).
@@ -169,7 +176,7 @@ def step_sensitivity(score: Score, *, records: int, candidates: Iterable[tuple[i
     return max(deltas.values())
 
 
-def per_person(score: Score, *, persons: int, max_records: int, candidates: Iterable[tuple[int, int]]) -> float:
+def per_person(score: ScoreName, *, persons: int, max_records: int, candidates: Iterable[tuple[int, int]]) -> float:
     """Return the padded Δ of scores per person, for replacing one person with up to m = ``max_records`` records.
 
     The number n of records is private then, so the scores of this module are multiplied by n/P, P = ``persons``.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from panbayes.public.schema import Schema
+from panbayes.schema.schema import Schema
 from panbayes.tables.encoding import encode_column, missing_mask, outside_mask
 from panbayes.tables.sources import read_columns
 from panbayes.tables.units import first_records, no_id

@@ -15,9 +15,9 @@ from typing import Final
 
 import polars as pl
 
-from panbayes.public.attribute import Attribute, Scalar
-from panbayes.public.errors import InputError
-from panbayes.public.schema import DEFAULT_MISSING_VALUES, Schema, Unit, dump_schema
+from panbayes.errors import InputError
+from panbayes.schema.attribute import Attribute, Scalar
+from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Schema, Unit, dump_schema
 from panbayes.tables.encoding import as_numbers, as_text
 from panbayes.tables.sources import read_frame
 

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from panbayes.public.attribute import Attribute, Scalar, label_text
-from panbayes.public.errors import InputError
+from panbayes.errors import InputError
+from panbayes.schema.attribute import Attribute, Scalar, label_text
 
 __all__ = ["as_numbers", "as_text", "decode_column", "encode_column", "missing_mask", "outside_mask"]
 
@@ -93,7 +93,7 @@ def _regular_codes(values: pl.Series, attribute: Attribute) -> tuple[NDArray[np.
 
 
 def encode_column(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> NDArray[np.int64]:
-    """Give every value its code (see :mod:`panbayes.public.attribute` for the rules).
+    """Give every value its code (see :mod:`panbayes.schema.attribute` for the rules).
 
     >>> sex = Attribute("sex", categories=("F", "M"), other="other", missing="missing")
     >>> encode_column(pl.Series(["M", "X", None, "F", "?"]), sex, ("?",)).tolist()

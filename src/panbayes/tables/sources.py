@@ -17,8 +17,8 @@ import numpy as np
 import polars as pl
 from narwhals.typing import IntoDataFrame
 
-from panbayes.public.attribute import Scalar, label_text
-from panbayes.public.errors import InputError
+from panbayes.errors import InputError
+from panbayes.schema.attribute import Scalar, label_text
 
 __all__ = ["FrameKind", "convert_frame", "frame_kind", "read_columns", "read_frame", "write_frame"]
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from panbayes.public.schema import Schema
+from panbayes.schema.schema import Schema
 from panbayes.tables.encoding import decode_column, encode_column
 from panbayes.tables.sources import FrameKind, convert_frame, frame_kind, read_columns
 from panbayes.tables.units import first_records

@@ -1,1 +1,0 @@
-"""Predicted errors: formulas only."""

@@ -1,0 +1,47 @@
+"""Networks in files: the format follows from the name, and the file is whole or not there.
+
+A name that ends in none of the known suffixes is taken for a model file (:mod:`panbayes.bayesnet.formats.model_json`).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from panbayes.bayesnet.factors import Factors
+from panbayes.bayesnet.formats.format import Format
+from panbayes.bayesnet.formats.model_json import MODEL
+from panbayes.discovery import discover
+from panbayes.errors import InputError
+from panbayes.files import write_bytes
+
+__all__ = ["format_of", "formats", "load_factors", "save_factors"]
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Return every format by its suffix."""
+    return {found.suffix: found for found in discover("panbayes.bayesnet.formats", Format)}
+
+
+def format_of(path: str | Path) -> Format:
+    """Return the format that a file's name asks for."""
+    return formats().get(Path(path).suffix.lower(), MODEL)
+
+
+def save_factors(factors: Factors, path: str | Path, *, argument: str = "--output") -> None:
+    """Write a network to a file, in one step: the file is never half-written."""
+    write_bytes(path, format_of(path).encode(factors), argument=argument)
+
+
+def load_factors(path: str | Path) -> Factors:
+    """Read a network from a file."""
+    source, chosen = str(path), format_of(path)
+    try:
+        if Path(path).stat().st_size > chosen.max_bytes:
+            raise InputError(source, found=f"is larger than {chosen.max_bytes} bytes", remedy=f"give a {chosen.title}")
+        data = Path(path).read_bytes()
+    except OSError as error:
+        reason = (error.strerror or "unreadable").lower()
+        raise InputError(source, found=f"cannot be read ({reason})", remedy="check the path") from None
+    return chosen.decode(data, source=source)

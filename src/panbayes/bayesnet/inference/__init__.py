@@ -1,0 +1,1 @@
+"""Exact answers from a network: a junction tree, samples, likelihoods."""

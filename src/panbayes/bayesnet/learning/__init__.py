@@ -1,0 +1,1 @@
+"""Structure and parameters from counts, exact or noisy."""

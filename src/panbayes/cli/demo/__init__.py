@@ -1,0 +1,1 @@
+"""The made-up hospitals of the demo, and its figure."""

@@ -1,0 +1,1 @@
+"""One file per verb, loaded when it is called."""

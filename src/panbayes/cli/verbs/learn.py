@@ -1,0 +1,66 @@
+"""``panbayes learn``: a study and the holders' files in, a model out; both sides in one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from panbayes.bayesnet.formats.files import format_of
+from panbayes.cli.models import about, to_json
+from panbayes.cli.text import AsJson, emit, working
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.local.learn import learn as learn_network
+from panbayes.errors import InputError
+from panbayes.files import output_file
+
+__all__ = ["parse_holders", "register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command ``learn``."""
+    app.command("learn")(learn)
+
+
+def learn(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The study file (TOML).")],
+    holder: Annotated[list[str], typer.Option(metavar="NAME=FILE", help="A holder and its table. Repeatable.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write (JSON).")],
+    state: Annotated[
+        Path | None, typer.Option(help="The folder of the holders' ledgers; by default the user's state directory.")
+    ] = None,
+    simulate: Annotated[
+        int | None, typer.Option(metavar="SEED", help="Seeded noise, no ledger: for experiments. NOT PRIVATE.", min=0)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn a private network from the tables of one or more holders.
+
+    Every holder's spending is kept in a ledger: the same study on the same data again gives the same model for free,
+    another study adds up.
+    """
+    agreed = Study.load(study)
+    files = parse_holders(holder)
+    with output_file(output) as temporary:
+        with working(f"learning from {len(files)} holder{'s' if len(files) > 1 else ''}"):
+            network = learn_network(agreed, files, state=state, simulate=simulate)
+        temporary.write_bytes(format_of(output).encode(network))
+    emit(
+        {"model": str(output), **to_json(network)},
+        [f"{output}: {agreed.name}, learned by {agreed.strategy}.", *about(network)],
+        as_json=as_json,
+    )
+
+
+def parse_holders(texts: list[str]) -> dict[str, Path]:
+    """Read NAME=FILE pairs."""
+    files: dict[str, Path] = {}
+    for text in texts:
+        name, sign, file = text.partition("=")
+        if not sign or not name.strip() or not file:
+            raise InputError("--holder", found=f'found "{text}"', remedy="give NAME=FILE, such as north=north.csv")
+        if name in files:
+            raise InputError("--holder", found=f'found "{name}" twice', remedy="give every holder a name of its own")
+        files[name] = Path(file)
+    return files

@@ -1,0 +1,28 @@
+"""``panbayes show``: what a model is, what it depends on, what it promises."""
+
+from __future__ import annotations
+
+import typer
+
+from panbayes.cli.models import ModelFile, about, load, to_json
+from panbayes.cli.text import AsJson, aligned, emit
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command ``show``."""
+    app.command("show")(show)
+
+
+def show(model: ModelFile, as_json: AsJson = False) -> None:
+    """Show a model: its structure and its privacy statement."""
+    network = load(model)
+    names = network.schema.names
+    rows = [("attribute", "values", "depends on")]
+    for child, parents in network.structure.pairs:
+        depends = ", ".join(names[parent] for parent in parents) or "-"
+        rows.append((names[child], str(network.schema.sizes[child]), depends))
+    described = ", ".join(f"{key}: {value}" for key, value in network.about.items() if key != "warning")
+    lines = [f"{model} ({described})" if described else str(model), *about(network), *aligned(rows)]
+    emit({"model": str(model), **to_json(network)}, lines, as_json=as_json)

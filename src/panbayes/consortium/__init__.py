@@ -1,0 +1,1 @@
+"""JOB 1: holders, and an analyst whom nobody trusts."""

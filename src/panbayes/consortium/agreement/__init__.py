@@ -1,0 +1,1 @@
+"""PUBLIC: what a study agrees on."""

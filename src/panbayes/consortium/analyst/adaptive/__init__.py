@@ -1,0 +1,1 @@
+"""UNTRUSTED: the strategy that measures little, and only what the noise leaves worth measuring."""

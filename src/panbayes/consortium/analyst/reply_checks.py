@@ -1,0 +1,122 @@
+"""Whether a release can be an answer to what was asked. A holder is not trusted to answer sensibly.
+
+Everything that learning relies on is checked here, once: the kind of the answer, the number of cells, the attributes
+and parents named, their number and order, and counts small enough to be added up over thousands of holders without
+overflow. A :class:`GarbageError` says what is wrong; whether the counts are *true* nobody can tell from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Final
+
+from panbayes.consortium.protocol.messages import (
+    Cells,
+    ChoiceAnswer,
+    ChoiceQuery,
+    CountsAnswer,
+    CountsQuery,
+    Grouping,
+    ModelAnswer,
+    ModelQuery,
+    Pair,
+    Query,
+    Release,
+    TablesAnswer,
+    TablesQuery,
+    VoteAnswer,
+    VoteQuery,
+    unpack_cells,
+)
+
+__all__ = ["MAX_COUNT", "GarbageError", "check_release", "public_size"]
+
+MAX_COUNT: Final = 2**53
+"""The largest count taken for one: sums over a thousand holders then fit 64 bits."""
+
+
+class GarbageError(Exception):
+    """The release cannot be an answer to the query."""
+
+
+def check_release(release: Release, query: Query, sizes: Sequence[int]) -> None:
+    """Check a release against the query and the domain ``sizes`` of the schema."""
+    match query, release.answer:
+        case CountsQuery(), CountsAnswer():
+            _check_cells(release.answer.cells, query.sets, sizes, clipped=query.clip)
+        case VoteQuery(), VoteAnswer():
+            _check_pair(release.answer.pair, query.placed, query.degree, sizes, fewer=False)
+        case ModelQuery(), ModelAnswer():
+            _check_model(release.answer, query, sizes)
+        case TablesQuery(), TablesAnswer():
+            grouped = [_groups(grouping, sizes) for grouping in query.groupings]
+            _check_cells(release.answer.cells, query.views, grouped, clipped=False)
+        case ChoiceQuery(), ChoiceAnswer():
+            _check_taken(release.answer.taken, query)
+        case _:
+            raise GarbageError("the answer is of another kind than the query")
+
+
+def _check_cells(cells: Cells, sets: Iterable[Sequence[int]], sizes: Sequence[int], *, clipped: bool) -> None:
+    expected = sum(prod(sizes[a] for a in attributes) for attributes in sets)
+    if len(cells.data) != expected * cells.width:
+        raise GarbageError(f"{len(cells.data) / cells.width:,g} counts came where {expected:,} were asked for")
+    counts = unpack_cells(cells)
+    if cells.width == 8 and (int(counts.max(initial=0)) >= MAX_COUNT or int(counts.min(initial=0)) <= -MAX_COUNT):
+        raise GarbageError(f"a count is {MAX_COUNT:,} or more")
+    if clipped and int(counts.min(initial=0)) < 0:
+        raise GarbageError("a count is negative, and the study says that holders clip")
+
+
+def _check_pair(pair: Pair, placed: Sequence[int], degree: int, sizes: Sequence[int], *, fewer: bool) -> None:
+    most = min(degree, len(placed))
+    if pair.child >= len(sizes) or pair.child in placed:
+        raise GarbageError("an attribute is placed twice, or is not in the schema")
+    if len(set(pair.parents)) != len(pair.parents) or not set(pair.parents) <= set(placed):
+        raise GarbageError("a parent comes twice, or is not placed before its child")
+    if len(pair.parents) > most or (len(pair.parents) < most and not fewer):
+        raise GarbageError(f"an attribute has {len(pair.parents)} parents where {most} were asked for")
+
+
+def _groups(grouping: Grouping, sizes: Sequence[int]) -> int:
+    return max(grouping.groups) + 1 if grouping.groups else sizes[grouping.attribute]
+
+
+def _check_taken(taken: Sequence[int], query: ChoiceQuery) -> None:
+    if len(taken) > query.picks or len(set(taken)) != len(taken) or max(taken, default=0) >= len(query.candidates):
+        raise GarbageError("a candidate was taken twice, or one that was not offered, or too many were")
+    if query.rule == "forest":
+        part: dict[int, int] = {}
+        edges = [(query.groupings[v[0]].attribute, query.groupings[v[1]].attribute) for v in _views(taken, query)]
+        for first, second in (*query.taken, *edges):
+            a, b = part.setdefault(first, first), part.setdefault(second, second)
+            if a == b:
+                raise GarbageError("the pairs taken close a cycle")
+            part = {attribute: a if found == b else found for attribute, found in part.items()}
+    elif len({query.groupings[v[0]].attribute for v in _views(taken, query)}) != len(taken):
+        raise GarbageError("two tables taken begin with the same attribute")
+
+
+def _views(taken: Sequence[int], query: ChoiceQuery) -> list[tuple[int, ...]]:
+    return [query.candidates[place].view for place in taken]
+
+
+def _check_model(answer: ModelAnswer, query: ModelQuery, sizes: Sequence[int]) -> None:
+    if len(answer.pairs) != len(sizes):
+        raise GarbageError(f"a model of {len(answer.pairs)} attributes came where {len(sizes)} were asked for")
+    if answer.pairs[0] != Pair(query.first, ()):
+        raise GarbageError("the model does not begin with the attribute that was asked for")
+    placed = [query.first]
+    for pair in answer.pairs[1:]:
+        # Fewer parents where they would not be useful, or where the tables together would be too large.
+        _check_pair(pair, placed, query.degree, sizes, fewer=True)
+        placed.append(pair.child)
+    _check_cells(answer.cells, [(*pair.parents, pair.child) for pair in answer.pairs], sizes, clipped=query.clip)
+
+
+def public_size(release: Release) -> int:
+    """Return a holder's number of people where it is public."""
+    if release.size is None:
+        raise GarbageError("the number of people is private")
+    return release.size

@@ -1,0 +1,1 @@
+"""TRUSTED, sees records: answers to queries, the gate."""

@@ -1,0 +1,212 @@
+"""The one door between a holder's records and everybody else.
+
+:meth:`Gate.ask` takes bytes and gives bytes. What happens in between, in this order:
+
+1. **decode**, strictly;
+2. **check** against public facts: study and schema are the ones agreed on and approved, the query is one of the study's
+   (:mod:`panbayes.consortium.holder.agreement`) and can be computed (:func:`panbayes.consortium.holder.answers.check`);
+3. take the ledger for writing, alone. If the question was answered before, the same bytes go out again, free;
+4. **charge**: the ledger still belongs to these records, the study has not asked this kind of question too often, its
+   spending stays within its ε, and the *whole* study fits under the holder's cap, so that a study that cannot be
+   finished is refused before it has spent anything. All compared as exact fractions;
+5. **draw** the answer with its noise, **store** the reply with the charge, **commit** to disk, and only then
+6. **release**.
+
+Steps 3 to 5 are one transaction: an error, a crash or a power cut anywhere in it leaves nothing charged and nothing
+released; after it, the reply is on disk and any repetition returns it. The question's id is the hash of study, round
+and query, never of data, so who asks again cannot get fresh noise.
+
+Whatever arrives, :meth:`Gate.ask` returns bytes: a release or a refusal. The text of a refusal depends on public facts:
+the question, the study, the schema, what this study has spent. What goes wrong inside (a full disk, a ledger of other
+records, a bug) is `unavailable` to the asker and told in full to ``report`` only, for the holder's eyes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.holder import agreement, answers
+from panbayes.consortium.holder.ledger.binding import fingerprint
+from panbayes.consortium.holder.ledger.chain import Entry, next_head, reply_digest
+from panbayes.consortium.holder.ledger.ledger import Ledger, Transaction
+from panbayes.consortium.protocol.codec import MalformedError, WrongIdError, decode_question, encode
+from panbayes.consortium.protocol.messages import Question, Refusal, RefusalCode, Release
+from panbayes.dp.noise import Noise
+from panbayes.errors import InputError
+from panbayes.privacy.loss import NOTHING, Loss, amount, sum_of, total_loss, within
+from panbayes.tables.table import Table
+
+__all__ = ["Ask", "Gate", "Report"]
+
+Ask: TypeAlias = Callable[[bytes], bytes]
+"""A question's bytes go in, a reply's come out."""
+
+Report: TypeAlias = Callable[[BaseException], None]
+"""Who on the holder's side is told what went wrong."""
+
+MAX_TEXT = 500
+
+
+class _RefusedError(Exception):
+    """The question gets no answer; nothing is charged."""
+
+    def __init__(self, code: RefusalCode, text: str) -> None:
+        """Remember what the asker is told."""
+        self.code: RefusalCode = code
+        self.text = text
+        super().__init__(text)
+
+
+class _UnavailableError(Exception):
+    """Something went wrong inside; the cause is for the holder only."""
+
+
+def _silent(_error: BaseException) -> None:
+    """Tell nobody."""
+
+
+class Gate:
+    """The door to one table for one study.
+
+    A kept ledger takes secure noise only, a throwaway ledger simulated noise only: what is private is always
+    accounted for, and what is accounted for is private. Raises a ``LedgerError`` for the holder if the ledger has
+    been used for other records.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        study: Study,
+        ledger: Ledger,
+        noise: Noise,
+        *,
+        report: Report = _silent,
+        records: bytes | None = None,
+    ) -> None:
+        """Stand between ``table`` and the askers of ``study``. ``records`` is its fingerprint, where that is known."""
+        if ledger.kept != noise.private:
+            raise ValueError("a kept ledger and secure noise go together, as do a throwaway ledger and simulated noise")
+        if table.schema.unit is not None and table.persons is None:
+            raise ValueError("a schema with a privacy unit needs a table that knows its number of persons")
+        self._table = table
+        self._study = study
+        self._ledger = ledger
+        self._noise = noise
+        self._report = report
+        self._records = records or (fingerprint(table) if ledger.kept else b"simulated")
+        ledger.bind(table.schema.hash, self._records)
+
+    def ask(self, data: bytes) -> bytes:
+        """Answer a question; see the module. Never raises for anything that ``data`` may hold."""
+        question_id = ""
+        try:
+            question = decode_question(data)
+            question_id = question.id
+            self._check(question)
+            return self._settle(question)
+        except WrongIdError as error:
+            return _refuse(error.id, "wrong-id", str(error))
+        except MalformedError as error:
+            return _refuse("", "malformed", str(error))
+        except _RefusedError as refused:
+            return _refuse(question_id, refused.code, refused.text)
+        except _UnavailableError as failure:
+            self._report(failure.__cause__ or failure)
+            return _refuse(question_id, "unavailable", "this holder cannot answer now; ask again later")
+
+    def _check(self, question: Question) -> None:
+        """Check everything that depends on public facts alone."""
+        study, schema = self._study, self._table.schema
+        if question.study != study.hash:
+            raise _RefusedError("unknown-study", "this holder has not agreed to a study with this hash")
+        if schema.hash != study.schema.hash:
+            raise _RefusedError(
+                "wrong-schema", f"this holder's schema is {schema.hash}, the study's is {study.schema.hash}"
+            )
+        if "draft" in (schema.status, study.schema.status):
+            raise _RefusedError("wrong-schema", "this holder has not approved the schema: it is a draft")
+        try:
+            agreement.check_query(study, question.query)
+        except agreement.NotInStudyError as error:
+            raise _RefusedError("not-in-study", str(error)) from None
+        try:
+            answers.check(question.query, schema, self._table.size)
+        except InputError as error:
+            raise _RefusedError("too-large", str(error)) from None
+
+    def _settle(self, question: Question) -> bytes:
+        """Charge, draw, store and commit in one transaction, or return what was stored before."""
+        try:
+            with self._ledger.transaction() as turn:
+                return self._answered_before(turn, question) or self._answer(turn, question)
+        except _RefusedError:
+            raise
+        except Exception as error:
+            raise _UnavailableError from error
+
+    def _answered_before(self, turn: Transaction, question: Question) -> bytes | None:
+        stored = turn.stored(question.id)
+        if stored is None:
+            return None
+        asked, replied = stored
+        if asked != encode(question):
+            raise _RefusedError("wrong-id", "this id was used for another question")
+        return replied
+
+    def _answer(self, turn: Transaction, question: Question) -> bytes:
+        turn.bind(self._table.schema.hash, self._records)
+        loss = answers.loss_of(question.query)
+        kind = agreement.kind_of(question.query)
+        self._check_budget(turn, question, kind, loss)
+        answer = answers.answer(question.query, self._table, noise=self._noise.spawn(question.id.encode()))
+        sequence, previous = turn.last()
+        # Under add-remove the number of people is itself private, and leaves in noisy form only.
+        size = self._table.size if self._study.adjacency == "replace" else None
+        release = Release(question.id, size, previous, self._noise.private, answer)
+        digest = reply_digest(release, previous=previous)
+        head = next_head(
+            sequence=sequence + 1,
+            study=question.study,
+            question=question.id,
+            loss=loss,
+            reply=digest,
+            previous=previous,
+        )
+        reply = encode(msgspec.structs.replace(release, ledger=head))
+        entry = Entry(sequence + 1, question.study, question.id, kind, loss, digest, head)
+        turn.record(entry, study=self._study, asked=encode(question), replied=reply)
+        return reply
+
+    def _check_budget(self, turn: Transaction, question: Question, kind: str, loss: Loss) -> None:
+        study = self._study
+        most = agreement.times_allowed(study, question.query)
+        if turn.times(study.hash, kind) >= most:
+            raise _RefusedError("not-in-study", f"the study asks for {kind} {most} times, and has")
+        unit = study.schema.unit
+        if turn.promises() - {(study.adjacency, unit.max_records if unit else None)}:
+            # Replacing a record is two steps of add-remove, and under replace the number of people has left.
+            raise _RefusedError(
+                "over-budget",
+                "this holder has answered studies under another adjacency or privacy unit: the losses would not add up",
+            )
+        spent = turn.spent()
+        here = spent.get(study.hash, NOTHING)
+        grant = study.grant
+        if not within(sum_of(here, loss), grant):
+            raise _RefusedError(
+                "over-budget",
+                f"the study grants {grant}; {amount(here)} is spent and this question costs {amount(loss)}",
+            )
+        cap = turn.cap()
+        elsewhere = (other for name, other in spent.items() if name != study.hash)
+        if cap is not None and not within(total_loss((*elsewhere, grant)), cap):
+            # How much is left is about other studies, and not this asker's business.
+            raise _RefusedError("over-budget", f"this holder's cap leaves no room for a study of {grant}")
+
+
+def _refuse(question: str, code: RefusalCode, text: str) -> bytes:
+    return encode(Refusal(question, code, text[:MAX_TEXT]))

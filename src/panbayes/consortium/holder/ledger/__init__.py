@@ -1,0 +1,1 @@
+"""TRUSTED: what a holder has spent, on disk."""

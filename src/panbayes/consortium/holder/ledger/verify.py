@@ -1,0 +1,119 @@
+"""Whether a ledger holds together: everything in it is recomputed from everything else.
+
+=============================================== =====================================================================
+checked                                         so that it shows if somebody
+=============================================== =====================================================================
+SQLite's own integrity                          cut or overwrote the file
+numbers 1, 2, 3, … and the newest head          removed entries from the middle or the end
+every head from the entry and the head before   edited, swapped or inserted an entry
+every question: its id, its study, its kind     put another question under a charge
+every loss against the question                 charged less than was asked for
+every reply: its digest, its head, its stamp    exchanged a reply, or kept a simulated one
+every study's content against its hash          changed what a study was granted
+spending of each study, and of all at each time spent more than agreed
+heads that others received                      restored an older copy, or wrote a new history
+=============================================== =====================================================================
+
+Only the last needs help from outside: a complete copy of an older ledger is a perfectly good ledger. Ask the analysts
+for the heads that came with their releases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+
+from panbayes.consortium.holder import agreement, answers
+from panbayes.consortium.holder.ledger.chain import Entry, first_head, next_head, reply_digest
+from panbayes.consortium.holder.ledger.ledger import Ledger, Transaction, granted
+from panbayes.consortium.protocol.codec import MalformedError, decode_question, decode_reply
+from panbayes.consortium.protocol.messages import Release
+from panbayes.errors import InputError
+from panbayes.privacy.loss import NOTHING, Loss, sum_of, total_loss, within
+
+__all__ = ["verify"]
+
+
+def verify(ledger: Ledger, *, heads: Iterable[str] = ()) -> list[str]:
+    """Return what is wrong with a ledger, one line each; empty if nothing is.
+
+    ``heads`` are heads received with releases; each must be in the chain.
+    """
+    try:
+        with ledger.transaction(write=False) as turn:
+            return list(_faults(turn, ledger.kept, heads))
+    except InputError as error:
+        return [error.found]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ["something in it is not what panbayes writes"]
+
+
+def _faults(turn: Transaction, kept: bool, heads: Iterable[str]) -> Iterator[str]:
+    damage = [str(row[0]) for row in turn.connection.execute("PRAGMA integrity_check(5)")]
+    if damage != ["ok"]:
+        yield f"the file is damaged: {damage[0]}"
+        return
+    grants = {}
+    for study, content in turn.connection.execute("SELECT hash, content FROM studies"):
+        if hashlib.sha256(content.encode()).hexdigest() != study:
+            yield f"study {study[:12]}: its content has been changed"
+        else:
+            grants[study] = granted(json.loads(content))
+    start = head = first_head(turn.secret("ledger"))
+    chain = {start}
+    spent: dict[str, Loss] = {}
+    caps = list(turn.connection.execute("SELECT after, loss FROM caps ORDER BY position"))
+    for number, entry in enumerate(turn.entries(), start=1):
+        where = f"entry {entry.sequence}"
+        if entry.sequence != number:
+            yield f"entry {number} is missing"
+            return
+        yield from (f"{where}: {fault}" for fault in _entry_faults(turn, entry, head, kept))
+        spent[entry.study] = sum_of(spent.get(entry.study, NOTHING), entry.loss)
+        if entry.study not in grants or not within(spent[entry.study], grants[entry.study]):
+            yield f"{where}: its study has spent more than it was granted"
+        cap = next((loss for after, loss in reversed(caps) if after < number), None)
+        if cap is not None and not within(total_loss(spent.values()), turn.loss(cap)):
+            yield f"{where}: the total is above the cap in force"
+        head = entry.head
+        chain.add(head)
+    stored = turn.connection.execute("SELECT value FROM meta WHERE key = 'head'").fetchone()
+    if (start if stored is None else bytes(stored[0]).decode()) != head:
+        yield "the newest entries are missing"
+    for received in heads:
+        if received not in chain:
+            yield f"head {received[:12]}… was given out and is not here: an older copy was restored, or it is forged"
+
+
+def _entry_faults(turn: Transaction, entry: Entry, previous: str, kept: bool) -> Iterator[str]:
+    expected = next_head(
+        sequence=entry.sequence,
+        study=entry.study,
+        question=entry.question,
+        loss=entry.loss,
+        reply=entry.reply,
+        previous=previous,
+    )
+    if expected != entry.head:
+        yield "its head does not follow from it and the one before"
+    stored = turn.stored(entry.question)
+    if stored is None:
+        yield "its question is missing"
+        return
+    try:
+        question = decode_question(stored[0])
+        reply = decode_reply(stored[1])
+    except MalformedError:
+        yield "its question or reply cannot be read"
+        return
+    if (question.id, question.study) != (entry.question, entry.study):
+        yield "its question is another one"
+    if agreement.kind_of(question.query) != entry.kind or answers.loss_of(question.query) != entry.loss:
+        yield "it was charged for something else than was asked"
+    if not isinstance(reply, Release) or reply.id != entry.question or reply.ledger != entry.head:
+        yield "its reply is another one"
+    elif reply_digest(reply, previous=previous) != entry.reply:
+        yield "its reply has been changed"
+    elif reply.private != kept:
+        yield "its reply has simulated noise"

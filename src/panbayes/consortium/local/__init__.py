@@ -1,0 +1,1 @@
+"""Both sides in one process, with the boundary kept."""

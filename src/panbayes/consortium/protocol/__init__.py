@@ -1,0 +1,1 @@
+"""BOTH SIDES: the only types that cross the boundary, and their bytes."""

@@ -1,0 +1,27 @@
+"""Finding what a folder offers: the values of one type that its modules define.
+
+Strategies, handlers, formats, sources, laws and universes are each one file that defines one value of a known type. A
+registry is then nothing but the folder: to add one is to add a file, and no list has to be kept in step with it.
+
+>>> from panbayes.bayesnet.formats.format import Format
+>>> sorted(found.suffix for found in discover("panbayes.bayesnet.formats", Format))
+['.bif', '.json']
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from typing import TypeVar
+
+__all__ = ["discover"]
+
+T = TypeVar("T")
+
+
+def discover(package: str, kind: type[T]) -> tuple[T, ...]:
+    """Return the values of type ``kind`` defined at the top of the modules of ``package``, by module name."""
+    folder = import_module(package).__path__
+    modules = [import_module(f"{package}.{found.name}") for found in pkgutil.iter_modules(folder)]
+    values = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, kind)}
+    return tuple(values.values())

@@ -1,1 +1,0 @@
-"""Both sides in one process: what ``panbayes learn`` runs by default."""

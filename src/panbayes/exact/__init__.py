@@ -1,0 +1,1 @@
+"""Numbers that are certainly above: bounds that hold whatever floating point does."""

@@ -1,1 +1,0 @@
-"""AN INTRUDER MAY READ THE STATE: state distributions, estimator, calibration, bounds, state file."""

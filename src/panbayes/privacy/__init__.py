@@ -1,0 +1,1 @@
+"""WHAT IS PROMISED: losses, events, their composition, the statement. No data, no randomness."""

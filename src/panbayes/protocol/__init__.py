@@ -1,1 +1,0 @@
-"""The only types that cross the boundary between holder and analyst."""

@@ -1,0 +1,1 @@
+"""How wrong an estimate may be: formulas only."""

@@ -1,0 +1,1 @@
+"""How much a look at the state and all outputs reveal, proved."""

@@ -1,0 +1,1 @@
+"""Who appears in a stream: universes, and how ids are read."""

@@ -1,0 +1,1 @@
+"""What persists of a stream: one value, in memory or in a file."""

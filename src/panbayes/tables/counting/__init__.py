@@ -1,0 +1,1 @@
+"""Contingency tables from codes: one interface, two sets of kernels with identical results."""

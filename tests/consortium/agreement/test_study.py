@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from panbayes.consortium.agreement.study import Study
+from panbayes.errors import InputError
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema, dump_schema
+
+SCHEMA = Schema("s", tuple(Attribute(name, categories=("x", "y", "z")) for name in "abc"))
+GOOD = """\
+version = 1
+name = "clinics"
+schema = "s.toml"
+strategy = "privbayes"
+epsilon = 0.1
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "s.toml").write_text(dump_schema(SCHEMA))
+    return tmp_path
+
+
+def load(folder: Path, text: str) -> Study:
+    path = folder / "study.toml"
+    path.write_text(text)
+    return Study.load(path)
+
+
+def test_defaults_and_exact_numbers(folder: Path) -> None:
+    study = load(folder, GOOD)
+    assert study == Study("clinics", SCHEMA, "privbayes", Fraction(1, 10))
+    assert (study.degree, study.split, study.delta) == (1, Fraction(1, 2), Fraction(0))
+    assert (study.score, study.adjacency) == ("I", "replace")
+    assert (study.mechanism, study.clip, study.first_attribute) == ("permute-and-flip", "holder", 0)
+    assert study.budget == Fraction(1, 10)
+
+
+def test_the_schema_is_found_beside_the_study(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub" / "study.toml").write_text(GOOD.replace("s.toml", "../s.toml"))
+    monkeypatch.chdir(tmp_path.parent)
+    assert Study.load(folder / "sub" / "study.toml").schema == SCHEMA
+
+
+def test_shares_of_epsilon_that_no_message_could_carry(folder: Path) -> None:
+    text = GOOD.replace("0.1", "0.1234567890123456") + "split = 0.3333333333333333\n"
+    with pytest.raises(InputError, match="line 6, split: too many digits in split, epsilon and theta together"):
+        load(folder, text)
+    assert load(folder, text.replace("0.3333333333333333", "0.333")).split == Fraction(333, 1000)
+
+
+@pytest.mark.parametrize("degree", [1, "auto"])
+def test_one_attribute_can_only_be_learned_alone(degree: Literal[1, "auto"]) -> None:
+    alone = Schema("s", SCHEMA.attributes[:1])
+    with pytest.raises(InputError, match='strategy: found "privbayes", and the schema has one attribute; give "indep'):
+        Study("s", alone, "privbayes", Fraction(1), degree=degree)
+    Study("s", alone, "independent", Fraction(1))
+
+
+def test_non_private_needs_no_epsilon(folder: Path) -> None:
+    study = load(folder, GOOD.replace("privbayes", "non-private").replace("epsilon = 0.1\n", ""))
+    assert not study.private
+    with pytest.raises(ValueError, match="no budget"):
+        _ = study.budget
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            '"privbayes"',
+            '"magic"',
+            'line 4, strategy: found "magic"; give "adaptive" or "privbayes" or',
+        ),
+        ("epsilon = 0.1", "", "epsilon: is missing; add epsilon = 1.0"),
+        ("epsilon = 0.1", "epsilon = 0", "line 5, epsilon: found 0; give a decimal number above 0"),
+        ("epsilon = 0.1", "epsilon = nan", "line 5, epsilon: found 'nan'; give a decimal"),
+        ("epsilon = 0.1", 'epsilon = "1"', "line 5, epsilon: found '1'; give a number without quotes"),
+        ("epsilon = 0.1", "epsilon = 1\ndegree = 3", "line 6, degree: found 3, and the schema has 3 attributes"),
+        ("epsilon = 0.1", "epsilon = 1\ndegree = 0", "line 6, degree: found 0; give 1 to 8; for no parents use"),
+        ("epsilon = 0.1", 'epsilon = 1\ndegree = "many"', "line 6, degree: found 'many'"),
+        ("epsilon = 0.1", "epsilon = 1\nsplit = 1.0", "line 6, split: found 1; give a share between 0 and 1"),
+        ("epsilon = 0.1", "epsilon = 1\nsplit = inf", "line 6, split: found inf; give a finite number"),
+        ("epsilon = 0.1", 'epsilon = 1\nscore = "F"', 'line 6, score: "F" needs binary attributes'),
+        ("epsilon = 0.1", 'epsilon = 1\nfirst = "d"', '"d" is not in schema "s"; known attributes: a, b, c'),
+        ("epsilon = 0.1", "epsilon = 1\ndelat = 0", "line 6, delat: is not a known key; did you mean delta?"),
+        ('schema = "s.toml"', 'schema = "t.toml"', "t.toml: cannot be read (no such file or directory)"),
+        ("version = 1", "version = 9", "line 1, version: found 9; this panbayes reads versions 1 to 1"),
+    ],
+)
+def test_errors(old: str, new: str, message: str, folder: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        load(folder, GOOD.replace(old, new))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_hash_covers_content_and_schema_not_spelling(folder: Path) -> None:
+    study = load(folder, GOOD)
+    respelled = (
+        'epsilon = 0.10\nstrategy = "privbayes"\nschema = "./s.toml"\nname = "clinics"\nversion = 1\ndegree = 1\n'
+    )
+    assert load(folder, respelled).hash == study.hash
+    for more in ("degree = 2", "split = 0.3", 'score = "R"', 'clip = "analyst"', 'first = "b"'):
+        assert load(folder, GOOD + more + "\n").hash != study.hash
+    (folder / "s.toml").write_text(dump_schema(SCHEMA).replace('"z"', '"w"'))
+    assert load(folder, GOOD).hash != study.hash

@@ -1,0 +1,151 @@
+"""The adaptive strategy at the gate: what it may ask, what is charged in which class, and what never leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+import pytest
+
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.holder.agreement import ADAPTIVE_TABLES, NotInStudyError, check_query
+from panbayes.consortium.holder.gate import Gate
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.verify import verify
+from panbayes.consortium.protocol.messages import Candidate, ChoiceQuery, Grouping, TablesQuery, pack_cells, ratio
+from panbayes.dp.noise import SecureNoise
+from panbayes.privacy.loss import Loss, Pure, ZeroConcentrated
+from panbayes.privacy.zcdp import rho_for
+from panbayes.schema.schema import Schema, Unit
+from panbayes.tables.table import Table
+from tests.consortium.holder.examples import SCHEMA, asked, refused, released, singles, study, table
+
+PURE = Study("pure", SCHEMA, "adaptive", Fraction(1))
+PRIVATE_SIZE = replace(PURE, name="hidden", adjacency="add-remove")
+CONCENTRATED = replace(PRIVATE_SIZE, name="zcdp", delta=Fraction(1, 10**9))
+RHO = rho_for(Fraction(1), Fraction(1, 10**9))
+
+
+def tables(agreed: Study, loss: Fraction, views: tuple[tuple[int, ...], ...] = ((), (0,), (0, 1))) -> TablesQuery:
+    privacy: Literal["pure", "zcdp"] = "zcdp" if agreed.delta else "pure"
+    groupings = (Grouping(0, ()), Grouping(1, (0, 0, 1)))
+    return TablesQuery(privacy, agreed.adjacency, groupings, views, (1,) * len(views), ratio(loss))
+
+
+def choice(agreed: Study, loss: Fraction) -> ChoiceQuery:
+    groupings = (Grouping(0, ()), Grouping(1, ()))
+    expected = pack_cells(np.zeros(6, dtype=np.int64))
+    privacy: Literal["pure", "zcdp"] = "zcdp" if agreed.delta else "pure"
+    return ChoiceQuery(
+        privacy, agreed.adjacency, groupings, (Candidate((0, 1), 0),), expected, "forest", (), 1, ratio(loss)
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger.open(tmp_path / "test.ledger", create=True) as opened:
+        yield opened
+
+
+def gate(agreed: Study, ledger: Ledger) -> Gate:
+    return Gate(table(), agreed, ledger, SecureNoise())
+
+
+@pytest.mark.parametrize("agreed", [PURE, PRIVATE_SIZE, CONCENTRATED], ids=lambda s: s.name)
+def test_the_number_of_people_leaves_only_where_it_is_public(agreed: Study, ledger: Ledger) -> None:
+    whole = Fraction(1, 2) if not agreed.delta else RHO / 2
+    found = released(gate(agreed, ledger).ask(asked(tables(agreed, whole), agreed)))
+    assert found.size == (table().size if agreed.adjacency == "replace" else None)
+    assert verify(ledger) == []
+
+
+@pytest.mark.parametrize("agreed", [PURE, CONCENTRATED], ids=lambda s: s.name)
+def test_everything_together_spends_the_grant_and_not_a_part_more(agreed: Study, ledger: Ledger) -> None:
+    grant = RHO if agreed.delta else Fraction(1)
+    door = gate(agreed, ledger)
+    half = asked(tables(agreed, grant / 2), agreed)
+    released(door.ask(half))
+    released(door.ask(asked(choice(agreed, grant / 4), agreed, 1)))
+    code, text = refused(door.ask(asked(tables(agreed, grant / 4 + Fraction(1, 10**20)), agreed, 2)))
+    assert code == "over-budget"
+    assert ("ρ" in text) == bool(agreed.delta)
+    released(door.ask(asked(tables(agreed, grant / 4), agreed, 2)))
+    assert door.ask(half) == door.ask(half)
+    spent = ledger.summary().spent
+    assert spent == (ZeroConcentrated(grant) if agreed.delta else Pure(grant))
+    assert verify(ledger) == []
+
+
+def test_kinds_are_counted(ledger: Ledger) -> None:
+    door = gate(PURE, ledger)
+    for number in range(ADAPTIVE_TABLES):
+        released(door.ask(asked(tables(PURE, Fraction(1, 100)), PURE, number)))
+    code, text = refused(door.ask(asked(tables(PURE, Fraction(1, 100)), PURE, 9)))
+    assert (code, text) == ("not-in-study", "the study asks for tables 4 times, and has")
+
+
+@pytest.mark.parametrize(
+    ("agreed", "query"),
+    [
+        (PURE, tables(PRIVATE_SIZE, Fraction(1, 2))),
+        (PRIVATE_SIZE, tables(PURE, Fraction(1, 2))),
+        (PURE, msgspec.structs.replace(tables(PURE, Fraction(1, 2)), privacy="zcdp")),
+        (CONCENTRATED, msgspec.structs.replace(tables(CONCENTRATED, Fraction(1, 2)), privacy="pure")),
+        (PURE, singles(study("independent"))),
+        (study("independent"), tables(PURE, Fraction(1, 2))),
+        (study("noisy-majority-voting"), choice(PURE, Fraction(1, 2))),
+    ],
+)
+def test_another_class_adjacency_or_strategy_is_refused(agreed: Study, query: TablesQuery | ChoiceQuery) -> None:
+    with pytest.raises(NotInStudyError):
+        check_query(agreed, query)
+
+
+@pytest.mark.parametrize(
+    ("cap", "fits"),
+    [
+        (ZeroConcentrated(RHO), True),
+        (ZeroConcentrated(RHO - Fraction(1, 10**12)), False),
+        (Pure(Fraction(100)), False),
+    ],
+)
+def test_a_study_in_rho_fits_under_a_cap_in_rho(cap: Loss, fits: bool, ledger: Ledger) -> None:
+    ledger.set_cap(cap)
+    reply = gate(CONCENTRATED, ledger).ask(asked(tables(CONCENTRATED, RHO / 2), CONCENTRATED))
+    if fits:
+        released(reply)
+        assert ledger.summary().left == ZeroConcentrated(RHO / 2)
+    else:
+        assert refused(reply)[0] == "over-budget"
+    assert verify(ledger) == []
+
+
+def test_pure_and_concentrated_studies_add_up_under_a_cap_in_rho(ledger: Ledger) -> None:
+    """A pure ε counts ε²/2: with ε = 1 and (1, 1e-9) that is ½ + ρ."""
+    ledger.set_cap(ZeroConcentrated(Fraction(1, 2) + RHO))
+    released(gate(PRIVATE_SIZE, ledger).ask(asked(tables(PRIVATE_SIZE, Fraction(1)), PRIVATE_SIZE)))
+    released(gate(CONCENTRATED, ledger).ask(asked(tables(CONCENTRATED, RHO), CONCENTRATED)))
+    assert ledger.summary().spent == ZeroConcentrated(Fraction(1, 2) + RHO)
+    other = replace(PRIVATE_SIZE, name="one more")
+    assert refused(gate(other, ledger).ask(asked(tables(other, Fraction(1, 10)), other)))[0] == "over-budget"
+    assert verify(ledger) == []
+
+
+def test_losses_of_different_promises_are_never_added(ledger: Ledger) -> None:
+    """ε for replacing a record and ε for adding one do not add up, nor ε per record and ε per person."""
+    released(gate(PURE, ledger).ask(asked(tables(PURE, Fraction(1, 2)), PURE)))
+    code, text = refused(gate(PRIVATE_SIZE, ledger).ask(asked(tables(PRIVATE_SIZE, Fraction(1, 2)), PRIVATE_SIZE)))
+    assert code == "over-budget"
+    assert "another adjacency or privacy unit" in text
+    persons = Schema("persons", SCHEMA.attributes, unit=Unit("who", 3))
+    counted = Study("persons", persons, "adaptive", Fraction(1))
+    of_persons = Table(persons, table().codes, persons=30)
+    question = asked(tables(counted, Fraction(1, 2)), counted)
+    _, text = refused(Gate(of_persons, counted, ledger, SecureNoise()).ask(question))
+    assert "another adjacency or privacy unit" in text
+    assert ledger.summary().spent == Pure(Fraction(1, 2))

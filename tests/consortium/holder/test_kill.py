@@ -1,0 +1,53 @@
+"""``kill -9`` at hundreds of points around the transaction; ``killing.py`` says what is checked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def kill(mode: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.consortium.holder.killing", mode, str(folder), *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3600, check=False)
+
+
+def outcome(mode: str, folder: Path, *arguments: object) -> dict[str, int]:
+    done = kill(mode, folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, int] = json.loads(done.stdout)
+    return found
+
+
+def test_killed_at_two_hundred_random_times(tmp_path: Path) -> None:
+    found = outcome("random", tmp_path, 200, 20261115)
+    assert found["kills"] == 200
+    assert found["studies"] > 20
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """Kill at every fifth line that runs for one question; return how many lines there are."""
+    found = outcome("lines", tmp_path_factory.mktemp("coarse"), 5, 0)
+    assert found["kills"] >= 40
+    return found["lines"]
+
+
+def test_killed_at_every_line_around_the_commit(lines: int, tmp_path: Path) -> None:
+    """Among the last lines are some before the commit, and some between the commit and the release."""
+    found = outcome("lines", tmp_path, 1, lines - 60)
+    assert found["kills"] >= 50
+    assert found["nothing"] >= 20
+    assert found["charged, not received"] >= 1
+
+
+def test_the_checks_notice_a_release_before_the_commit(lines: int, tmp_path: Path) -> None:
+    done = kill("lines", tmp_path, 1, lines - 60, "sabotage")
+    assert done.returncode == 1
+    assert "AssertionError" in done.stderr
+    assert "a release without a charge" in done.stderr or "older copy was restored" in done.stderr

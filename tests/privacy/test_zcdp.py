@@ -1,0 +1,79 @@
+"""The ρ of an (ε, δ): sound against the exact privacy of the Gaussian mechanism, and nearly the best there is."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import log_ndtr
+
+from panbayes.errors import InputError
+from panbayes.privacy.loss import NOTHING, Pure, ZeroConcentrated, amount, sum_of, total_loss, within
+from panbayes.privacy.zcdp import rho_for
+
+PAIRS = [(e, d) for e in ("1/100", "1/10", "1", "5", "20") for d in ("1/1000", "1/1000000", "1/1000000000")]
+
+
+def gaussian_delta(epsilon: float, rho: float) -> float:
+    """The least δ of the Gaussian mechanism with ρ = 1/(2σ²): Φ(1/2σ − εσ) − e^ε·Φ(−1/2σ − εσ) (Balle, Wang 2018)."""
+    sigma = 1 / math.sqrt(2 * rho)
+    first = log_ndtr(0.5 / sigma - epsilon * sigma)
+    second = epsilon + log_ndtr(-0.5 / sigma - epsilon * sigma)
+    return float(np.exp(first) - np.exp(second))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
+def test_a_mechanism_that_uses_all_of_rho_keeps_delta(epsilon: str, delta: str) -> None:
+    """And wastes little: with half as much ρ again, twice as much for a large δ, the mechanism itself fails."""
+    rho = float(rho_for(Fraction(epsilon), Fraction(delta)))
+    exact = gaussian_delta(float(Fraction(epsilon)), rho)
+    assert exact <= float(Fraction(delta))
+    assert gaussian_delta(float(Fraction(epsilon)), (2 if delta == "1/1000" else 1.5) * rho) > float(Fraction(delta))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
+def test_it_is_the_best_over_all_orders(epsilon: str, delta: str) -> None:
+    eps, log_delta = float(Fraction(epsilon)), math.log(Fraction(delta))
+    above = np.logspace(-2, 6, 200_000)
+    alpha = 1 + above
+    best = ((eps + (log_delta + np.log(above) - alpha * np.log(above / alpha)) / above) / alpha).max()
+    found = float(rho_for(Fraction(epsilon), Fraction(delta)))
+    assert best * (1 - 1e-4) < found <= best * (1 + 1e-9)
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    for epsilon, delta, message in (("1", "1/10", "delta"), ("1", "1/10000000000000000000", "delta")):
+        with pytest.raises(InputError, match=message):
+            rho_for(Fraction(epsilon), Fraction(delta))
+
+
+rationals = st.fractions(min_value=0, max_value=10, max_denominator=10**6)
+losses = st.builds(Pure, rationals) | st.builds(ZeroConcentrated, rationals)
+
+
+@given(st.lists(losses, max_size=8))
+def test_totals_are_exact_and_in_rho_as_soon_as_one_is(parts: list[Pure | ZeroConcentrated]) -> None:
+    total = total_loss(parts)
+    if any(isinstance(part, ZeroConcentrated) for part in parts):
+        rho = sum((p.rho if isinstance(p, ZeroConcentrated) else p.epsilon**2 / 2 for p in parts), Fraction(0))
+        assert total == ZeroConcentrated(rho)
+    else:
+        assert total == Pure(sum((p.epsilon for p in parts if isinstance(p, Pure)), Fraction(0)))
+
+
+@given(losses, losses)
+def test_more_is_never_within_less(loss: Pure | ZeroConcentrated, more: Pure | ZeroConcentrated) -> None:
+    assert within(loss, loss)
+    assert within(loss, sum_of(loss, NOTHING))
+    if amount(more) != "0":
+        assert not within(sum_of(loss, more), loss)
+
+
+def test_zcdp_is_within_no_pure_limit() -> None:
+    assert not within(ZeroConcentrated(Fraction(1, 10**12)), Pure(Fraction(1000)))
+    assert within(Pure(Fraction(1)), ZeroConcentrated(Fraction(1, 2)))
+    assert not within(Pure(Fraction(1)), ZeroConcentrated(Fraction(1, 2) - Fraction(1, 10**9)))

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import os
+import re
+import stat
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from panbayes.errors import InputError
+from panbayes.stream.estimator import DensityEstimator, configure, create_state
+from tests.conftest import ROOT
+
+LEDGER = 16384
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    path = tmp_path / "state"
+    create_state(path, configure(1000, epsilon=1, releases=3))
+    return path
+
+
+@pytest.mark.parametrize("spec", ["1000", "ipv4:10.0.0.0/20", "list"])
+@pytest.mark.parametrize("sample", [None, 100])
+@pytest.mark.parametrize("levels", [2, 3])
+def test_a_state_survives_restarts(tmp_path: Path, spec: str, sample: int | None, levels: int) -> None:
+    users = tmp_path / "users"
+    users.write_text("".join(f"user{i}\n" for i in range(500)), encoding="utf-8")
+    path = tmp_path / "state"
+    configuration = configure(
+        str(users) if spec == "list" else spec, epsilon=2, sample=sample, state="quantized-laplace", levels=levels
+    )
+    create_state(path, configuration)
+    ids = {"1000": list(range(300)), "ipv4:10.0.0.0/20": ["10.0.0.1", "10.0.15.255"], "list": ["user3", "user7"]}[spec]
+    for _ in range(2):
+        with DensityEstimator.open(path) as estimator:
+            assert estimator.configuration.calibration == configuration.calibration
+            assert estimator.configuration.sampling == configuration.sampling
+            estimator.update(ids)
+    with DensityEstimator.open(path, writing=False) as estimator:
+        assert estimator.estimate().fresh
+    with DensityEstimator.open(path, writing=False) as estimator:
+        assert not estimator.estimate().fresh
+    assert b"user" not in path.read_bytes()
+
+
+def test_the_file_is_private_and_says_no_times(state: Path) -> None:
+    assert stat.S_IMODE(state.stat().st_mode) == 0o600
+    today = int(time.time()) // 86400 * 86400
+
+    def check() -> None:
+        status = state.stat()
+        for moment in (status.st_mtime, status.st_atime):
+            assert moment % 86400 == 0
+            assert moment >= today
+
+    check()
+    with DensityEstimator.open(state) as estimator:
+        estimator.update([1, 2, 3])
+        check()
+        estimator.estimate()
+        check()
+    check()
+    os.utime(state)
+    DensityEstimator.open(state).close()
+    check()
+
+
+def test_the_size_for_a_thousand_million_users(tmp_path: Path) -> None:
+    """126 MB at most; the file is laid out without drawing its entries, which takes a second more."""
+    from panbayes.stream.state.file import StateFile
+
+    path = tmp_path / "large"
+    StateFile.create(path, configure(10**9, epsilon=1), fill=lambda _: None)
+    assert path.stat().st_size <= 126_000_000
+
+
+def test_no_event_counts_and_no_second_file(state: Path) -> None:
+    """Feeding changes entries only: the rest of the file stays as it was, byte for byte, and nothing appears beside."""
+    before = state.read_bytes()
+    with DensityEstimator.open(state) as estimator:
+        estimator.update(np.tile(np.arange(500), 100))
+        estimator.update(["77777777", "not an id"])
+    after = state.read_bytes()
+    entries = slice(24576, 24576 + 128)
+    assert before[: entries.start] == after[: entries.start]
+    assert before[entries.stop :] == after[entries.stop :]
+    assert before[entries] != after[entries]
+    assert [p.name for p in state.parent.iterdir()] == ["state"]
+
+
+def test_a_second_writer_is_refused_and_estimates_are_not(state: Path) -> None:
+    with DensityEstimator.open(state) as writer:
+        with pytest.raises(InputError, match="being fed by another process"):
+            DensityEstimator.open(state)
+        with DensityEstimator.open(state, writing=False) as reader:
+            assert reader.estimate().releases_left == 2
+            with pytest.raises(InputError, match="estimates only"):
+                reader.update([1])
+        assert writer.estimate().releases_left == 1
+    DensityEstimator.open(state).close()
+
+
+def test_a_torn_ledger_falls_back_and_never_gives_a_release_twice(state: Path) -> None:
+    with DensityEstimator.open(state, writing=False) as estimator:
+        first = estimator.estimate()
+        second = estimator.estimate()
+    data = bytearray(state.read_bytes())
+    copies = [struct.unpack_from("<QII", data, LEDGER + i * 4096) for i in (0, 1)]
+    newest = max((0, 1), key=lambda i: copies[i][0])
+    # A crash in the middle of writing the third release damages the copy it writes: the older one.
+    torn = bytearray(data)
+    torn[LEDGER + (1 - newest) * 4096 + 20] ^= 1
+    state.write_bytes(torn)
+    with DensityEstimator.open(state, writing=False) as estimator:
+        assert estimator.releases_left == 1
+        last = estimator.last()
+        assert last is not None
+        assert last.statistic == second.statistic
+    assert first.fresh
+    both = bytearray(torn)
+    both[LEDGER + newest * 4096 + 20] ^= 1
+    state.write_bytes(both)
+    with pytest.raises(InputError, match="how many releases are left"):
+        DensityEstimator.open(state)
+
+
+def damage(path: Path, how: str) -> None:
+    data = bytearray(path.read_bytes())
+    match how:
+        case "cut":
+            data = data[:28_000]
+        case "cut in the header":
+            data = data[:100]
+        case "longer":
+            data += b"x"
+        case "empty":
+            data = bytearray()
+        case "text":
+            data = bytearray(b"hello\n")
+        case "version 2":
+            data[16:20] = struct.pack("<I", 2)
+        case "header changed":
+            data[40] ^= 1
+        case "weaker noise":
+            length = struct.unpack_from("<I", data, 20)[0]
+            header = bytes(data[28 : 28 + length])
+            weaker = re.sub(rb'("noise_scale":")(\d)', rb"\g<1>0", header, count=1)
+            assert weaker != header
+            data[28 : 28 + length] = weaker
+            data[24:28] = struct.pack("<I", zlib.crc32(weaker))
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("cut", "damaged: it has 28000 bytes instead of"),
+        ("cut in the header", "damaged"),
+        ("longer", "damaged"),
+        ("empty", "not a stream state"),
+        ("text", "not a stream state"),
+        ("version 2", "version 2; this panbayes reads version 1"),
+        ("header changed", "checksum"),
+        ("weaker noise", "damaged"),
+    ],
+)
+def test_a_damaged_state_is_refused(state: Path, how: str, message: str) -> None:
+    damage(state, how)
+    for writing in (True, False):
+        with pytest.raises(InputError, match=message):
+            DensityEstimator.open(state, writing=writing)
+
+
+def test_other_refusals(state: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="exists already"):
+        create_state(state, configure(10, epsilon=1))
+    with pytest.raises(InputError, match="cannot be created"):
+        create_state(tmp_path / "no" / "state", configure(10, epsilon=1))
+    with pytest.raises(InputError, match="cannot be opened"):
+        DensityEstimator.open(tmp_path / "nothing")
+    with pytest.raises(InputError, match="cannot be opened"):
+        DensityEstimator.open(tmp_path)
+    state.chmod(0o640)
+    with pytest.raises(InputError, match="chmod 600"):
+        DensityEstimator.open(state)
+    assert [p.name for p in tmp_path.iterdir()] == ["state"]
+
+
+def test_kill_at_any_point(tmp_path: Path) -> None:
+    """60 kills (many more in the soak tests): every acknowledged batch counts, no release is shown unpaid."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.stream.kill_harness", str(tmp_path), "60", "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

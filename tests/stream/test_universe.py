@@ -1,0 +1,181 @@
+"""Ids of every kind, in every container, to slots."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panbayes.errors import InputError
+from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.universe import IntegerUniverse, ListedUniverse, Sampling, Universe, ipv4_universe, universe_of
+
+
+def slots(universe: Universe, ids: object) -> list[int]:
+    """Slots of ids; whatever has none is −1."""
+    found = [int(slot) for chunk in chunks(ids) for part in universe.slots(chunk) for slot in part.tolist()]
+    return [slot if 0 <= slot < universe.sampling.sample else -1 for slot in found]
+
+
+def containers(texts: list[str | None]) -> dict[str, object]:
+    return {
+        "list": texts,
+        "polars": pl.Series(texts, dtype=pl.String),
+        "arrow": pa.array(texts, pa.string()),
+        "arrow large": pa.array(texts, pa.large_string()),
+        "arrow view": pa.array(texts, pa.string_view()),
+        "arrow chunks": pa.chunked_array([pa.array(texts[:3], pa.string()), pa.array(texts[3:], pa.string())]),
+        "arrow slice": pa.array(["x" * 20, *texts], pa.string())[1:],
+        "polars slice": pl.Series(["x" * 20, *texts], dtype=pl.String)[1:],
+        "numpy object": np.array(texts, dtype=object),
+    }
+
+
+TEXTS: list[str | None] = ["5", "007", " 12\r", "abc", None, "-3", "9" * 30, "1.5", "", "99", "100", "٣"]
+
+
+@pytest.mark.parametrize("container", containers(TEXTS))
+def test_integers_as_text(container: str) -> None:
+    found = slots(IntegerUniverse(Sampling.of(100, None)), containers(TEXTS)[container])
+    assert found == [5, 7, 12, -1, -1, -1, -1, -1, -1, 99, -1, -1]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [5, 99, 100, -1, 2**80],
+        np.array([5, 99, 100, -1, 2**62]),
+        np.array([5, 99, 100, 2**64 - 1, 2**63], dtype=np.uint64),
+        np.array([5, 99, 100, 101, 255], dtype=np.uint8),
+        np.array([5, 0, 99, 0, 100, 0, -1, 0, -7, 0], dtype=np.int32)[::2],
+        pl.Series([5, 99, 100, None, -4]),
+        pa.array([5, 99, 100, None, 127], pa.int8()),
+        pa.chunked_array([[5, 99], [100, None, 300]]),
+        pd.Series([5, 99, 100, -1, -2]),
+        range(5, 500, 94),
+    ],
+    ids=lambda ids: f"{type(ids).__module__}.{type(ids).__name__}",
+)
+def test_integers_in_every_container(ids: object) -> None:
+    found = slots(IntegerUniverse(Sampling.of(100, None)), ids)
+    assert found[:3] == [5, 99, -1]
+    assert set(found[3:]) <= {-1}
+
+
+@settings(max_examples=200)
+@given(
+    st.one_of(
+        st.ip_addresses(v=4).map(str),
+        st.text("0123456789.", max_size=17),
+        st.text(max_size=20),
+        st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300), st.integers(0, 300)).map(
+            lambda t: ".".join(map(str, t))
+        ),
+    )
+)
+def test_addresses_against_the_standard_library(text: str) -> None:
+    """Alone (read byte by byte) and with text behind it (read by words)."""
+    stripped = text.strip(" \t\n\r\v\f")
+    parts = stripped.split(".")
+    right = len(parts) == 4 and all(1 <= len(p) <= 3 and p.isascii() and p.isdecimal() and int(p) < 256 for p in parts)
+    expected = int(ipaddress.IPv4Address(".".join(str(int(p)) for p in parts))) if right else -1
+    universe = ipv4_universe("", None)
+    assert slots(universe, [text]) == [expected]
+    assert slots(universe, [text, "10.0.0.1", "255.255.255.255"]) == [expected, 0x0A000001, 2**32 - 1]
+
+
+def test_a_network() -> None:
+    universe = ipv4_universe("10.1.0.0/16", None)
+    ids = ["10.1.0.0", "10.1.255.255", "10.2.0.0", "9.255.255.255", "10.1.0.7 "]
+    assert slots(universe, ids) == slots(universe, pl.Series(ids)) == [0, 65535, -1, -1, 7]
+    assert slots(universe, np.array([0x0A010003, 3])) == [3, -1]
+
+
+def test_a_list_of_texts() -> None:
+    names = ["ann", "bob", "ζωή", "somebody.with.a.long.name@example.org", "x" * 3000]
+    universe = ListedUniverse.of([*names, "", "  "], None)
+    found = slots(universe, [*names, "ann\r", " bob", "carl", "", "an", "annn", None])
+    assert sorted(found[:5]) == [0, 1, 2, 3, 4]
+    assert found[5:] == [found[0], found[1], -1, -1, -1, -1, -1]
+    assert slots(universe, pl.Series(names)) == found[:5]
+    with pytest.raises(InputError, match="list of texts"):
+        slots(universe, [1, 2])
+    sampled = ListedUniverse.of((f"user{i}" for i in range(1000)), 100)
+    inside = [s for s in slots(sampled, [f"user{i}" for i in range(1000)]) if s >= 0]
+    assert sorted(inside) == list(range(100))
+
+
+@pytest.mark.parametrize(("size", "sample"), [(1000, 100), (1001, 1000), (2, 1), (3, 2), (65536, 300), (70_001, 7)])
+def test_a_sample_is_a_permutation_cut_short(size: int, sample: int) -> None:
+    universe = IntegerUniverse(Sampling.of(size, sample))
+    inside = [slot for slot in slots(universe, np.arange(-3, size + 3)) if slot >= 0]
+    assert sorted(inside) == list(range(sample))
+
+
+@pytest.mark.parametrize("present", ["the first", "every tenth", "the odd"])
+def test_samples_of_structured_sets_are_hypergeometric(present: str) -> None:
+    """Over 3,000 keys, the number of present users in the sample has the mean and variance of a fair sample."""
+    size, sample, keys = 5000, 200, 3000
+    users = {"the first": np.arange(500), "every tenth": np.arange(0, size, 10), "the odd": np.arange(1, size, 2)}[
+        present
+    ]
+    rng = np.random.default_rng(4)
+    counts = []
+    for _ in range(keys):
+        found = Sampling(size, sample, rng.bytes(96)).slots(users)
+        counts.append(int((found >= 0).sum()))
+    d = users.size / size
+    variance = sample * d * (1 - d) * (size - sample) / (size - 1)
+    assert abs(np.mean(counts) - sample * d) < 4.5 * (variance / keys) ** 0.5
+    # The standard error of a variance is √(2/keys) of it, 2.6 %; 4.5 of them are allowed.
+    assert np.var(counts) == pytest.approx(variance, rel=4.5 * (2 / keys) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1.5],
+        np.array([1.5]),
+        "abc",
+        b"abc",
+        5,
+        {"a": 1},
+        pl.Series([1.5]),
+        pl.DataFrame({"a": [1]}),
+        np.zeros((2, 2), int),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_ids_is_refused_without_its_value(ids: object) -> None:
+    with pytest.raises(InputError, match="ids: found") as refused:
+        slots(IntegerUniverse(Sampling.of(100, None)), ids)
+    assert "1.5" not in str(refused.value)
+    assert "abc" not in str(refused.value)
+
+
+def test_specifications(tmp_path: Path) -> None:
+    names = tmp_path / "users.txt"
+    names.write_text("ann\r\nbob\n\n", encoding="utf-8")
+    assert universe_of("1,000", sample=None).sampling.size == 1000
+    assert universe_of(7, sample=3).sampling.sample == 3
+    assert universe_of("IPv4", sample=10).sampling.size == 2**32
+    assert universe_of(str(names), sample=None).sampling.size == 2
+    for wrong in ("0", "-5", "ipv4:10.0.0.0/33", "ipv4:10.0.0.1/8", "nobody.txt", str(tmp_path), str(2**50)):
+        with pytest.raises(InputError, match="universe"):
+            universe_of(wrong, sample=None)
+    for sample in (0, 11):
+        with pytest.raises(InputError, match="sample"):
+            universe_of(10, sample=sample)
+    names.write_text("ann\nann\n", encoding="utf-8")
+    with pytest.raises(InputError, match="twice"):
+        universe_of(names, sample=None)
+    names.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="not UTF-8"):
+        universe_of(names, sample=None)
