@@ -50,9 +50,9 @@ def test_show_and_cap(state: Path, panbayes: Panbayes) -> None:
 
 def test_what_show_prints_gives_away_no_key(state: Path, panbayes: Panbayes) -> None:
     shown = panbayes("holder", "ledger", "show", "north", "--state", "state", "--json").stdout
-    with Ledger.open(ledger_path(state, "north")) as ledger, ledger.transaction(write=False) as turn:
-        secrets = [turn.secret("key"), turn.secret("ledger")]
-        secrets += [bytes(row[0]) for row in turn.connection.execute("SELECT digest FROM bindings")]
+    with Ledger.open(ledger_path(state, "north")) as ledger, ledger.transaction(write=False) as transaction:
+        secrets = [transaction.secret("key"), transaction.secret("ledger")]
+        secrets += [bytes(row[0]) for row in transaction.connection.execute("SELECT digest FROM bindings")]
     assert not [secret for secret in secrets if secret.hex() in shown]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from panbayes.bayesnet.learning import scores
 from panbayes.dp import sensitivity
-from panbayes.dp.sensitivity import padded, step_sensitivity
+from panbayes.dp.sensitivity import padded_score, step_sensitivity
 from panbayes.errors import InputError
 from panbayes.exact.score_rounding import MAX_RECORDS, ScoreName, f_error, information_error, r_error
 from panbayes.privacy.composition import Adjacency
@@ -59,7 +59,7 @@ def test_mutual_information_reaches_its_sensitivity(child: int, parents: int, re
     true = true_sensitivity("I", child, parents, records)
     formula = sensitivity.mutual_information(records=records, child=child, parents=parents)
     assert true == pytest.approx(formula, rel=1e-12), "a formula that is too small, or wasteful, fails here"
-    assert true <= padded("I", records=records, child=child, parents=parents)
+    assert true <= padded_score("I", records=records, child=child, parents=parents)
 
 
 @pytest.mark.parametrize(("child", "parents", "records"), OTHER_EVEN)
@@ -93,7 +93,7 @@ def test_r_stays_below_its_bound(child: int, parents: int, records: int) -> None
 @pytest.mark.parametrize(("parents", "records"), [(2, n) for n in range(2, 9)] + [(3, 5), (3, 6), (4, 4), (4, 5)])
 def test_f_reaches_its_sensitivity(parents: int, records: int) -> None:
     true = true_sensitivity("F", 2, parents, records)
-    assert true <= padded("F", records=records, child=2, parents=parents)
+    assert true <= padded_score("F", records=records, child=2, parents=parents)
     assert true == pytest.approx(sensitivity.f_score(records=records), rel=1e-12)
 
 
@@ -120,7 +120,7 @@ def l1_distances(adjacency: Adjacency, sets: list[tuple[int, ...]], changes: int
 @pytest.mark.parametrize("changes", [1, 2])
 @pytest.mark.parametrize("sets", [[(0, 1)], [(1,)], [()], [(0, 1), (0,), (1,)]])
 def test_tables_reach_their_sensitivity(adjacency: Adjacency, changes: int, sets: list[tuple[int, ...]]) -> None:
-    stated = sensitivity.contingency(adjacency=adjacency, max_records=changes, tables=len(sets))
+    stated = sensitivity.table_l1(adjacency=adjacency, max_records=changes, tables=len(sets))
     if sets == [()] and adjacency == "replace":
         assert l1_distances(adjacency, sets, changes) == {0}, "the number of records is public"
     else:
@@ -147,14 +147,14 @@ def test_padding_covers_the_exact_value(records: int, child: int, parents: int) 
         for score in SCORES:
             if score == "F" and child != 2:
                 continue
-            given = Decimal(padded(score, records=records, child=child, parents=parents))
+            given = Decimal(padded_score(score, records=records, child=child, parents=parents))
             assert needed[score] <= given <= needed[score] * Decimal("1.0000000000001")
 
 
 def test_one_step_uses_the_largest_sensitivity() -> None:
     candidates = [(2, 2), (2, 40), (3, 2), (3, 4)]
     largest = step_sensitivity("I", records=1000, candidates=candidates)
-    assert largest == padded("I", records=1000, child=3, parents=4)
+    assert largest == padded_score("I", records=1000, child=3, parents=4)
     binary_only = step_sensitivity("I", records=1000, candidates=candidates[:3])
     assert binary_only < largest
     assert step_sensitivity("F", records=1000, candidates=[(2, 9)]) == pytest.approx(1 / 1000)
@@ -169,7 +169,7 @@ def test_the_value_in_counts_that_the_score_against_a_model_is_compared_with() -
 
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="binary child"):
-        padded("F", records=10, child=3, parents=2)
+        padded_score("F", records=10, child=3, parents=2)
     with pytest.raises(InputError, match="candidates: found none"):
         step_sensitivity("R", records=10, candidates=[])
     for bad in (-1, MAX_RECORDS + 1):
@@ -178,6 +178,6 @@ def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="without values"):
         sensitivity.mutual_information(records=10, child=0, parents=2)
     with pytest.raises(InputError, match="max_records"):
-        sensitivity.contingency(adjacency="replace", max_records=0)
+        sensitivity.table_l1(adjacency="replace", max_records=0)
     with pytest.raises(InputError, match="tables"):
-        sensitivity.contingency(adjacency="replace", tables=0)
+        sensitivity.table_l1(adjacency="replace", tables=0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from panbayes.bayesnet.learning import scores
-from panbayes.dp.sensitivity import per_person
+from panbayes.dp.sensitivity import score_per_person
 from panbayes.errors import InputError
 from panbayes.exact.score_rounding import ScoreName
 
@@ -49,7 +49,7 @@ def test_no_person_moves_a_score_further(
 ) -> None:
     if score == "F" and child != 2:
         return
-    bound = per_person(score, persons=persons, max_records=max_records, candidates=[(child, parents)])
+    bound = score_per_person(score, persons=persons, max_records=max_records, candidates=[(child, parents)])
     true = true_sensitivity(score, child, parents, persons, max_records)
     assert true <= bound
     # The bounds are not tight, but not idle either: a quarter of each would be too small somewhere.
@@ -60,7 +60,7 @@ def test_no_person_moves_a_score_further(
 def test_a_quarter_of_the_bound_is_exceeded(score: ScoreName) -> None:
     ratios = [
         true_sensitivity(score, 2, parents, persons, most)
-        / per_person(score, persons=persons, max_records=most, candidates=[(2, parents)])
+        / score_per_person(score, persons=persons, max_records=most, candidates=[(2, parents)])
         for child, parents, persons, most in product((2,), (2, 3), (2, 3), (1, 2))
         if child == 2
     ]
@@ -68,7 +68,7 @@ def test_a_quarter_of_the_bound_is_exceeded(score: ScoreName) -> None:
 
 
 def test_several_candidates_and_nothing_at_all() -> None:
-    one = per_person("I", persons=50, max_records=2, candidates=[(3, 9)])
-    assert per_person("I", persons=50, max_records=2, candidates=[(2, 2), (3, 9)]) >= one
+    one = score_per_person("I", persons=50, max_records=2, candidates=[(3, 9)])
+    assert score_per_person("I", persons=50, max_records=2, candidates=[(2, 2), (3, 9)]) >= one
     with pytest.raises(InputError, match="candidates: found none"):
-        per_person("R", persons=50, max_records=2, candidates=[])
+        score_per_person("R", persons=50, max_records=2, candidates=[])

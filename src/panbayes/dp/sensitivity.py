@@ -15,11 +15,11 @@ a contingency table (L2²)  2, or 1 under add-remove                     always
 ‖c − e‖₁, e public         2, or 1 under add-remove                     for a domain of 2 or more
 ========================== ============================================ ==================================
 
-The ``padded`` figures add 2E for the error E of computing a score in floating point
+The ``padded_score`` figures add 2E for the error E of computing a score in floating point
 (:mod:`panbayes.exact.score_rounding`), and are rounded upwards. Mechanisms must use those.
 
 Where a person may have several records (``max_records``), all of them may change and their number is not public
-(errata 6): tables scale by group privacy, scores are taken per person (:func:`per_person`).
+(errata 6): tables scale by group privacy, scores are taken per person (:func:`score_per_person`).
 
 Thesis: Lemma lemma_sensitivity_mutual_info; Theorem thm_group; see errata 6.
 """
@@ -42,25 +42,25 @@ from panbayes.exact.score_rounding import (
 from panbayes.privacy.composition import Adjacency
 
 __all__ = [
-    "contingency",
-    "contingency_square",
-    "distance",
     "f_score",
+    "l1_distance",
     "mutual_information",
-    "padded",
-    "per_person",
+    "padded_score",
     "r_score",
+    "score_per_person",
     "step_sensitivity",
+    "table_l1",
+    "table_l2_squared",
 ]
 
 
-def contingency(*, adjacency: Adjacency, max_records: int = 1, tables: int = 1) -> int:
+def table_l1(*, adjacency: Adjacency, max_records: int = 1, tables: int = 1) -> int:
     """Return the L1 sensitivity of ``tables`` contingency tables of the same records, released together.
 
     Replacing a record takes 1 from a cell and adds 1 to another: 2 per table. Adding or removing one: 1 per table. A
     person with up to ``max_records`` records changes that many times as much (group privacy).
 
-    >>> contingency(adjacency="replace"), contingency(adjacency="add-remove", max_records=3, tables=10)
+    >>> table_l1(adjacency="replace"), table_l1(adjacency="add-remove", max_records=3, tables=10)
     (2, 30)
     """
     if max_records < 1:
@@ -70,7 +70,7 @@ def contingency(*, adjacency: Adjacency, max_records: int = 1, tables: int = 1) 
     return (2 if adjacency == "replace" else 1) * max_records * tables
 
 
-def contingency_square(*, adjacency: Adjacency, max_records: int = 1) -> int:
+def table_l2_squared(*, adjacency: Adjacency, max_records: int = 1) -> int:
     """Return the squared L2 sensitivity of one contingency table.
 
     Let m = ``max_records``. Replacing a person changes the table by Σᵢ (e_yᵢ − e_xᵢ) over at most m records that leave
@@ -78,24 +78,24 @@ def contingency_square(*, adjacency: Adjacency, max_records: int = 1) -> int:
     its square 2m². Adding or removing a person changes it by Σᵢ e_xᵢ, of norm m at most, and m². Several tables add up
     their squares.
 
-    >>> contingency_square(adjacency="replace"), contingency_square(adjacency="add-remove", max_records=3)
+    >>> table_l2_squared(adjacency="replace"), table_l2_squared(adjacency="add-remove", max_records=3)
     (2, 9)
     """
-    each = contingency(adjacency=adjacency, max_records=1)
-    return each * contingency(adjacency="add-remove", max_records=max_records) ** 2
+    each = table_l1(adjacency=adjacency, max_records=1)
+    return each * table_l1(adjacency="add-remove", max_records=max_records) ** 2
 
 
-def distance(*, adjacency: Adjacency, max_records: int = 1) -> int:
+def l1_distance(*, adjacency: Adjacency, max_records: int = 1) -> int:
     """Return the sensitivity of ‖c − e‖₁ = Σ|c(x) − e(x)|, c a contingency table and e any fixed public numbers.
 
     By the triangle inequality, |‖c' − e‖₁ − ‖c − e‖₁| ≤ ‖c' − c‖₁ whatever e is: the sensitivity is the table's own in
     L1. The score ½‖c − e‖₁ has half of it: 1 under replace-one, ½ under add-remove. e may come from an untrusted
     analyst and need not be a distribution; it must only be fixed before c is looked at, and the arithmetic exact.
 
-    >>> distance(adjacency="replace"), distance(adjacency="add-remove")
+    >>> l1_distance(adjacency="replace"), l1_distance(adjacency="add-remove")
     (2, 1)
     """
-    return contingency(adjacency=adjacency, max_records=max_records)
+    return table_l1(adjacency=adjacency, max_records=max_records)
 
 
 def mutual_information(*, records: int, child: int, parents: int) -> float:
@@ -141,7 +141,7 @@ def f_score(*, records: int) -> float:
     return 0.0 if n < 1 else 1 / n
 
 
-def padded(score: ScoreName, *, records: int, child: int, parents: int) -> float:
+def padded_score(score: ScoreName, *, records: int, child: int, parents: int) -> float:
     """Return Δ + 2E, rounded upwards: the sensitivity of ``score`` as it is computed.
 
     ``child`` and ``parents`` are the domain size of X and of all parents jointly, as in :func:`mutual_information`. F
@@ -165,18 +165,20 @@ def step_sensitivity(score: ScoreName, *, records: int, candidates: Iterable[tup
 
     Each candidate is (|X|, |Π|): the domain size of the child and that of its parents jointly (errata 6).
 
-    >>> step_sensitivity("I", records=100, candidates=[(2, 2), (3, 4)]) == padded(
+    >>> step_sensitivity("I", records=100, candidates=[(2, 2), (3, 4)]) == padded_score(
     ...     "I", records=100, child=3, parents=4
     ... )
     True
     """
-    deltas = {pair: padded(score, records=records, child=pair[0], parents=pair[1]) for pair in set(candidates)}
+    deltas = {pair: padded_score(score, records=records, child=pair[0], parents=pair[1]) for pair in set(candidates)}
     if not deltas:
         raise InputError("candidates", found="found none", remedy="offer at least one candidate")
     return max(deltas.values())
 
 
-def per_person(score: ScoreName, *, persons: int, max_records: int, candidates: Iterable[tuple[int, int]]) -> float:
+def score_per_person(
+    score: ScoreName, *, persons: int, max_records: int, candidates: Iterable[tuple[int, int]]
+) -> float:
     """Return the padded Δ of scores per person, for replacing one person with up to m = ``max_records`` records.
 
     The number n of records is private then, so the scores of this module are multiplied by n/P, P = ``persons``.

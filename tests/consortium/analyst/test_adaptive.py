@@ -155,7 +155,7 @@ def test_a_resumed_run_asks_the_same_questions_and_gets_the_same_network() -> No
     tables = holders(TRAINING, 2)
     with open_gates(agreed, tables, simulate=5) as gates:
         whole = learn_from(Federation(agreed, gates, simulated=True))
-    ledgers = {name: Ledger.throwaway() for name in tables}
+    ledgers = {name: Ledger.in_memory() for name in tables}
     doors = {
         name: Gate(table, agreed, ledgers[name], SimulatedNoise(5).spawn(f"holder {name}".encode()))
         for name, table in tables.items()

@@ -19,14 +19,14 @@ from panbayes.consortium.protocol.codec import decode_question, decode_reply, en
 from panbayes.consortium.protocol.messages import (
     Answer,
     Cells,
-    CountsAnswer,
     ModelAnswer,
     Pair,
+    ParentChoiceAnswer,
     Query,
     Question,
     Refusal,
     Release,
-    VoteAnswer,
+    TablesAnswer,
     pack_cells,
 )
 from panbayes.dp.noise import SecureNoise
@@ -180,8 +180,8 @@ def saying(answer: Answer) -> dict[str, Ask]:
     return lying(lambda asked: encode(Release(asked.id, 5, "0" * 64, private=True, answer=answer)))
 
 
-def counts(*values: int) -> CountsAnswer:
-    return CountsAnswer(pack_cells(np.array(values, dtype=np.int64)))
+def counts(*values: int) -> TablesAnswer:
+    return TablesAnswer(pack_cells(np.array(values, dtype=np.int64)))
 
 
 CLIPPED = msgspec.structs.replace(singles(INDEPENDENT), clip=True)
@@ -195,18 +195,18 @@ NINETEEN = pack_cells(np.zeros(2 + 6 + 6 + 4, dtype=np.int64))
         (singles(INDEPENDENT), counts(*range(8)), "8 counts came where 9"),
         (singles(INDEPENDENT), counts(*range(10)), "10 counts came where 9"),
         (singles(INDEPENDENT), counts(), "0 counts came where 9"),
-        (singles(INDEPENDENT), CountsAnswer(Cells(2, bytes(17))), "8.5 counts came where 9"),
+        (singles(INDEPENDENT), TablesAnswer(Cells(2, bytes(17))), "8.5 counts came where 9"),
         (singles(INDEPENDENT), counts(*[2**53] * 9), "or more"),
         (singles(INDEPENDENT), counts(*[-(2**53)] * 9), "or more"),
-        (singles(INDEPENDENT), VoteAnswer(Pair(1, (0,))), "another kind"),
+        (singles(INDEPENDENT), ParentChoiceAnswer(Pair(1, (0,))), "another kind"),
         (CLIPPED, counts(*[-1] * 9), "negative"),
         (votes(VOTING)[1], counts(1), "another kind"),
-        (votes(VOTING)[1], VoteAnswer(Pair(1, (0,))), "placed twice"),
-        (votes(VOTING)[1], VoteAnswer(Pair(4, (0,))), "not in the schema"),
-        (votes(VOTING)[1], VoteAnswer(Pair(2, (3,))), "not placed before"),
-        (votes(VOTING)[1], VoteAnswer(Pair(2, (0, 0))), "comes twice"),
-        (votes(VOTING)[1], VoteAnswer(Pair(2, (0, 1))), "2 parents where 1"),
-        (votes(VOTING)[1], VoteAnswer(Pair(2, ())), "0 parents where 1"),
+        (votes(VOTING)[1], ParentChoiceAnswer(Pair(1, (0,))), "placed twice"),
+        (votes(VOTING)[1], ParentChoiceAnswer(Pair(4, (0,))), "not in the schema"),
+        (votes(VOTING)[1], ParentChoiceAnswer(Pair(2, (3,))), "not placed before"),
+        (votes(VOTING)[1], ParentChoiceAnswer(Pair(2, (0, 0))), "comes twice"),
+        (votes(VOTING)[1], ParentChoiceAnswer(Pair(2, (0, 1))), "2 parents where 1"),
+        (votes(VOTING)[1], ParentChoiceAnswer(Pair(2, ())), "0 parents where 1"),
         (model(MODEL), ModelAnswer(CHAIN[:3], NINETEEN), "3 attributes came where 4"),
         (model(MODEL), ModelAnswer((CHAIN[1], *CHAIN[1:]), NINETEEN), "does not begin"),
         (model(MODEL), ModelAnswer((*CHAIN[:3], Pair(2, (1,))), NINETEEN), "placed twice"),
@@ -224,7 +224,7 @@ def test_answers_that_cannot_be(query: Query, answer: Answer, reason: str) -> No
 def test_answers_that_can_be() -> None:
     for query, answer in (
         (singles(INDEPENDENT), counts(*range(-4, 5))),
-        (votes(VOTING)[1], VoteAnswer(Pair(2, (0,)))),
+        (votes(VOTING)[1], ParentChoiceAnswer(Pair(2, (0,)))),
         (model(MODEL), ModelAnswer(CHAIN, NINETEEN)),
         (
             model(MODEL),

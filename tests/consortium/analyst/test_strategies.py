@@ -19,11 +19,11 @@ from panbayes.consortium.analyst.strategies import learn_from
 from panbayes.consortium.holder.agreement import check_query
 from panbayes.consortium.holder.answers import answer, check, loss_of
 from panbayes.consortium.protocol.messages import (
-    CountsQuery,
     ModelQuery,
+    ParentChoiceQuery,
     Query,
     Release,
-    VoteQuery,
+    TablesQuery,
     pack_cells,
     question,
 )
@@ -128,13 +128,13 @@ def test_what_each_strategy_asks() -> None:
         asked[strategy] = [query for _, query in holders.asked]
         assert len({number for number, _ in holders.asked}) == len(holders.asked)
     (counts,) = asked["noisy-sufficient-statistics"]
-    assert isinstance(counts, CountsQuery)
+    assert isinstance(counts, TablesQuery)
     assert counts.sets == tuple(combinations(range(5), 3))
     assert Fraction(counts.epsilon) == 1
     *votes, last = asked["noisy-majority-voting"]
-    assert all(isinstance(vote, VoteQuery) and Fraction(vote.epsilon) == Fraction(1, 8) for vote in votes)
+    assert all(isinstance(vote, ParentChoiceQuery) and Fraction(vote.epsilon) == Fraction(1, 8) for vote in votes)
     assert len(votes) == 4
-    assert isinstance(last, CountsQuery)
+    assert isinstance(last, TablesQuery)
     assert len(last.sets) == 5
     assert Fraction(last.epsilon) == Fraction(1, 2)
     for strategy in ("privbayes", "noisy-model"):

@@ -10,12 +10,12 @@ import numpy as np
 from panbayes.consortium.agreement.study import Strategy, Study
 from panbayes.consortium.protocol.codec import decode_reply, encode
 from panbayes.consortium.protocol.messages import (
-    CountsQuery,
     ModelQuery,
+    ParentChoiceQuery,
     Query,
     Release,
     Reply,
-    VoteQuery,
+    TablesQuery,
     question,
     ratio,
 )
@@ -67,11 +67,11 @@ def study(
     )
 
 
-def votes(agreed: Study) -> list[VoteQuery]:
+def votes(agreed: Study) -> list[ParentChoiceQuery]:
     """The votes of a study, as they would be if attributes were placed in order."""
     count = len(agreed.schema)
     return [
-        VoteQuery(
+        ParentChoiceQuery(
             placed=tuple(range(placed)),
             degree=agreed.degree if agreed.degree != "auto" else 1,
             score=agreed.score,
@@ -82,16 +82,16 @@ def votes(agreed: Study) -> list[VoteQuery]:
     ]
 
 
-def tables_of_votes(agreed: Study) -> CountsQuery:
-    return CountsQuery(((0,), (0, 1), (1, 2), (2, 3)), ratio((1 - agreed.split) * agreed.budget), clip=False)
+def tables_of_votes(agreed: Study) -> TablesQuery:
+    return TablesQuery(((0,), (0, 1), (1, 2), (2, 3)), ratio((1 - agreed.split) * agreed.budget), clip=False)
 
 
-def singles(agreed: Study) -> CountsQuery:
-    return CountsQuery(tuple((i,) for i in range(len(agreed.schema))), ratio(agreed.budget), clip=False)
+def singles(agreed: Study) -> TablesQuery:
+    return TablesQuery(tuple((i,) for i in range(len(agreed.schema))), ratio(agreed.budget), clip=False)
 
 
-def statistics(agreed: Study, size: int = 2) -> CountsQuery:
-    return CountsQuery(tuple(combinations(range(len(agreed.schema)), size)), ratio(agreed.budget), clip=False)
+def statistics(agreed: Study, size: int = 2) -> TablesQuery:
+    return TablesQuery(tuple(combinations(range(len(agreed.schema)), size)), ratio(agreed.budget), clip=False)
 
 
 def model(agreed: Study) -> ModelQuery:

@@ -161,9 +161,9 @@ def check(world: World, new: list[bytes]) -> None:
         release = released(reply)
         assert world.received.setdefault(release.id, reply) == reply, "two answers to one question"
     with Ledger.open(world.path) as ledger:
-        with ledger.transaction(write=False) as turn:
-            entries = list(turn.entries())
-            stored = {entry.question: turn.stored(entry.question) for entry in entries}
+        with ledger.transaction(write=False) as transaction:
+            entries = list(transaction.entries())
+            stored = {entry.question: transaction.stored(entry.question) for entry in entries}
         faults = verify(ledger, heads=[released(reply).ledger for reply in world.received.values()])
         summary = ledger.summary()
     assert faults == [], faults
@@ -192,7 +192,7 @@ def new_world(folder: Path, number: int, strategy: Strategy, studies: int) -> Wo
 
 def warm() -> None:
     agreed = study(epsilon=EPSILON, split="3/7")
-    with Ledger.throwaway() as ledger:
+    with Ledger.in_memory() as ledger:
         door = Gate(table(), agreed, ledger, SimulatedNoise(0))
         for number, query in enumerate(script(agreed)):
             released(door.ask(asked(query, agreed, number)))

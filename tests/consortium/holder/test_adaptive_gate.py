@@ -17,7 +17,14 @@ from panbayes.consortium.holder.agreement import ADAPTIVE_TABLES, NotInStudyErro
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
-from panbayes.consortium.protocol.messages import Candidate, ChoiceQuery, Grouping, TablesQuery, pack_cells, ratio
+from panbayes.consortium.protocol.messages import (
+    Candidate,
+    GroupedTablesQuery,
+    Grouping,
+    TableChoiceQuery,
+    pack_cells,
+    ratio,
+)
 from panbayes.dp.noise import SecureNoise
 from panbayes.privacy.loss import Loss, Pure, ZeroConcentrated
 from panbayes.privacy.zcdp import rho_for
@@ -31,17 +38,19 @@ CONCENTRATED = replace(PRIVATE_SIZE, name="zcdp", delta=Fraction(1, 10**9))
 RHO = rho_for(Fraction(1), Fraction(1, 10**9))
 
 
-def tables(agreed: Study, loss: Fraction, views: tuple[tuple[int, ...], ...] = ((), (0,), (0, 1))) -> TablesQuery:
+def tables(
+    agreed: Study, loss: Fraction, views: tuple[tuple[int, ...], ...] = ((), (0,), (0, 1))
+) -> GroupedTablesQuery:
     privacy: Literal["pure", "zcdp"] = "zcdp" if agreed.delta else "pure"
     groupings = (Grouping(0, ()), Grouping(1, (0, 0, 1)))
-    return TablesQuery(privacy, agreed.adjacency, groupings, views, (1,) * len(views), ratio(loss))
+    return GroupedTablesQuery(privacy, agreed.adjacency, groupings, views, (1,) * len(views), ratio(loss))
 
 
-def choice(agreed: Study, loss: Fraction) -> ChoiceQuery:
+def choice(agreed: Study, loss: Fraction) -> TableChoiceQuery:
     groupings = (Grouping(0, ()), Grouping(1, ()))
     expected = pack_cells(np.zeros(6, dtype=np.int64))
     privacy: Literal["pure", "zcdp"] = "zcdp" if agreed.delta else "pure"
-    return ChoiceQuery(
+    return TableChoiceQuery(
         privacy, agreed.adjacency, groupings, (Candidate((0, 1), 0),), expected, "forest", (), 1, ratio(loss)
     )
 
@@ -101,7 +110,9 @@ def test_kinds_are_counted(ledger: Ledger) -> None:
         (study("noisy-majority-voting"), choice(PURE, Fraction(1, 2))),
     ],
 )
-def test_another_class_adjacency_or_strategy_is_refused(agreed: Study, query: TablesQuery | ChoiceQuery) -> None:
+def test_another_class_adjacency_or_strategy_is_refused(
+    agreed: Study, query: GroupedTablesQuery | TableChoiceQuery
+) -> None:
     with pytest.raises(NotInStudyError):
         check_query(agreed, query)
 

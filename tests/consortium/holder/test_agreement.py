@@ -11,7 +11,7 @@ import pytest
 from panbayes.consortium.agreement.study import Strategy, Study
 from panbayes.consortium.holder.agreement import NotInStudyError, check_query, times_allowed
 from panbayes.consortium.holder.answers import loss_of
-from panbayes.consortium.protocol.messages import CountsQuery, Query, VoteQuery
+from panbayes.consortium.protocol.messages import ParentChoiceQuery, Query, TablesQuery
 from panbayes.privacy.loss import total_loss
 from tests.consortium.holder.examples import model, pure, script, singles, statistics, study, tables_of_votes, votes
 
@@ -101,7 +101,7 @@ def test_what_is_outside_the_study(agreed: Study, query: Query, reason: str) -> 
 def test_sets_may_come_in_any_order() -> None:
     query = statistics(STATISTICS)
     turned = tuple(reversed([tuple(reversed(found)) for found in query.sets]))
-    check_query(STATISTICS, CountsQuery(turned, query.epsilon, query.clip))
+    check_query(STATISTICS, TablesQuery(turned, query.epsilon, query.clip))
 
 
 def test_auto_degree_takes_the_studys_theta() -> None:
@@ -113,6 +113,6 @@ def test_auto_degree_takes_the_studys_theta() -> None:
 
 
 def test_how_often() -> None:
-    assert isinstance(votes(VOTING)[0], VoteQuery)
+    assert isinstance(votes(VOTING)[0], ParentChoiceQuery)
     assert times_allowed(VOTING, votes(VOTING)[0]) == 3
     assert times_allowed(VOTING, tables_of_votes(VOTING)) == 1

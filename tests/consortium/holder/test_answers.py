@@ -17,13 +17,13 @@ from panbayes.consortium.agreement.study import Mechanism
 from panbayes.consortium.holder import answers
 from panbayes.consortium.holder.answers import answer, check, loss_of
 from panbayes.consortium.protocol.messages import (
-    CountsAnswer,
-    CountsQuery,
     ModelAnswer,
     ModelQuery,
+    ParentChoiceAnswer,
+    ParentChoiceQuery,
     Query,
-    VoteAnswer,
-    VoteQuery,
+    TablesAnswer,
+    TablesQuery,
     unpack_cells,
 )
 from panbayes.dp import sensitivity
@@ -59,7 +59,7 @@ def model_query(
 
 
 def test_losses_are_read_off_the_query() -> None:
-    assert loss_of(CountsQuery(SETS, "1/3", clip=False)) == Pure(Fraction(1, 3))
+    assert loss_of(TablesQuery(SETS, "1/3", clip=False)) == Pure(Fraction(1, 3))
     assert loss_of(model_query(structure_epsilon="1/3", tables_epsilon="1/6")) == Pure(Fraction(1, 2))
 
 
@@ -72,11 +72,11 @@ def test_counts_come_in_the_order_asked_with_noise_of_the_right_scale() -> None:
     exact = np.concatenate([contingency(data.codes, SCHEMA.sizes, s).ravel() for s in SETS])
     epsilon = Fraction(1, 10)
     noise = SimulatedNoise(5)
-    query = CountsQuery(SETS, str(epsilon), clip=False)
+    query = TablesQuery(SETS, str(epsilon), clip=False)
     drawn = []
     for _ in range(1000):
         found = answer(query, data, noise=noise)
-        assert isinstance(found, CountsAnswer)
+        assert isinstance(found, TablesAnswer)
         drawn.append(unpack_cells(found.cells) - exact)
     residuals = np.concatenate(drawn)
     scale = 2 * len(SETS) / float(epsilon)
@@ -89,12 +89,12 @@ def test_counts_come_in_the_order_asked_with_noise_of_the_right_scale() -> None:
 def test_noise_grows_with_the_records_of_a_person() -> None:
     schema = Schema("s", SCHEMA.attributes, unit=Unit("who", 5))
     data = table(schema=schema, persons=60)
-    query = CountsQuery(((0, 1),), "1/10", clip=False)
+    query = TablesQuery(((0, 1),), "1/10", clip=False)
     exact = contingency(data.codes, SCHEMA.sizes, (0, 1)).ravel()
     drawn = []
     for seed in range(3000):
         found = answer(query, data, noise=SimulatedNoise(seed))
-        assert isinstance(found, CountsAnswer)
+        assert isinstance(found, TablesAnswer)
         drawn.append(unpack_cells(found.cells) - exact)
     spread = float(np.std(np.concatenate(drawn)))
     assert spread == pytest.approx(math.sqrt(2) * 2 * 5 * 10, rel=0.05)
@@ -102,8 +102,8 @@ def test_noise_grows_with_the_records_of_a_person() -> None:
 
 def test_a_holder_that_clips_sends_no_negative_count() -> None:
     for clip in (True, False):
-        found = answer(CountsQuery(SETS, "1/100", clip=clip), table(), noise=SimulatedNoise(5))
-        assert isinstance(found, CountsAnswer)
+        found = answer(TablesQuery(SETS, "1/100", clip=clip), table(), noise=SimulatedNoise(5))
+        assert isinstance(found, TablesAnswer)
         assert (unpack_cells(found.cells).min() >= 0) == clip
 
 
@@ -113,7 +113,7 @@ def test_votes_follow_the_mechanism_exactly(mechanism: Mechanism, score: ScoreNa
     """Chi-square over 4,000 votes against the exact distribution; false alarm 1e-6, seeded; fails at ε ± 30 %."""
     data = table(60)
     epsilon = Fraction(3)
-    query = VoteQuery(placed=(1, 0), degree=2, score=score, mechanism=mechanism, epsilon=str(epsilon))
+    query = ParentChoiceQuery(placed=(1, 0), degree=2, score=score, mechanism=mechanism, epsilon=str(epsilon))
     pairs: list[tuple[int, tuple[int, ...]]] = [(child, (0, 1)) for child in (2, 3)]
     function = {"I": scores.mutual_information, "R": scores.r_score}[score]
     values = np.array([function(contingency(data.codes, SCHEMA.sizes, (c, *pa))) for c, pa in pairs])
@@ -123,7 +123,7 @@ def test_votes_follow_the_mechanism_exactly(mechanism: Mechanism, score: ScoreNa
     votes = np.zeros(2)
     for _ in range(4000):
         found = answer(query, data, noise=noise)
-        assert isinstance(found, VoteAnswer)
+        assert isinstance(found, ParentChoiceAnswer)
         votes[pairs.index((found.pair.child, found.pair.parents))] += 1
 
     def law(epsilon: Fraction) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -138,11 +138,11 @@ def test_votes_follow_the_mechanism_exactly(mechanism: Mechanism, score: ScoreNa
 def test_a_strong_budget_finds_the_best_parents() -> None:
     data = table(5000)
     found = answer(
-        VoteQuery(placed=(0, 1), degree=1, score="I", mechanism="permute-and-flip", epsilon="1000"),
+        ParentChoiceQuery(placed=(0, 1), degree=1, score="I", mechanism="permute-and-flip", epsilon="1000"),
         data,
         noise=SecureNoise(),
     )
-    assert isinstance(found, VoteAnswer)
+    assert isinstance(found, ParentChoiceAnswer)
     best = max(
         ((child, (parent,)) for child in (2, 3) for parent in (0, 1)),
         key=lambda pair: scores.mutual_information(contingency(data.codes, SCHEMA.sizes, (pair[0], *pair[1]))),
@@ -171,13 +171,13 @@ def test_theta_limits_the_cells_of_every_table(theta: str, most: int) -> None:
 
 
 BAD: list[tuple[Query, str]] = [
-    (CountsQuery(((0, 4),), "1", clip=False), "not in the schema"),
-    (CountsQuery(((0, 0),), "1", clip=False), "an attribute twice"),
-    (CountsQuery(((0,), (0,)), "1", clip=False), "the same set twice"),
-    (VoteQuery((0, 1, 2, 3), 1, "I", "exponential", "1"), "every attribute"),
-    (VoteQuery((0,), 4, "I", "exponential", "1"), "degree: found 4"),
-    (VoteQuery((0,), 0, "I", "exponential", "1"), "degree: found 0"),
-    (VoteQuery((0,), 1, "F", "exponential", "1"), "not binary"),
+    (TablesQuery(((0, 4),), "1", clip=False), "not in the schema"),
+    (TablesQuery(((0, 0),), "1", clip=False), "an attribute twice"),
+    (TablesQuery(((0,), (0,)), "1", clip=False), "the same set twice"),
+    (ParentChoiceQuery((0, 1, 2, 3), 1, "I", "exponential", "1"), "every attribute"),
+    (ParentChoiceQuery((0,), 4, "I", "exponential", "1"), "degree: found 4"),
+    (ParentChoiceQuery((0,), 0, "I", "exponential", "1"), "degree: found 0"),
+    (ParentChoiceQuery((0,), 1, "F", "exponential", "1"), "not binary"),
     (model_query(first=9), "not in the schema"),
 ]
 
@@ -191,10 +191,10 @@ def test_senseless_queries_are_refused(query: Query, message: str) -> None:
 def test_tables_that_are_too_large_are_refused_with_their_size() -> None:
     wide = Schema("w", tuple(Attribute(f"a{i}", categories=tuple(range(1000))) for i in range(4)))
     with pytest.raises(InputError, match="1,000,000,000 cells"):
-        check(CountsQuery(((0, 1, 2),), "1", clip=False), wide, 200)
+        check(TablesQuery(((0, 1, 2),), "1", clip=False), wide, 200)
     with pytest.raises(InputError, match="1,000,000,000 cells"):
         check(model_query(degree=2), wide, 200)
-    check(CountsQuery(tuple(combinations(range(4), 2)), "1", clip=False), wide, 200)
+    check(TablesQuery(tuple(combinations(range(4), 2)), "1", clip=False), wide, 200)
 
 
 def test_automatic_degree_is_held_against_the_tables_it_can_lead_to() -> None:

@@ -20,7 +20,7 @@ from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.consortium.protocol.codec import encode
-from panbayes.consortium.protocol.messages import CountsAnswer, Refusal, question
+from panbayes.consortium.protocol.messages import Refusal, TablesAnswer, question
 from panbayes.dp.noise import Noise, SecureNoise, Selection, SimulatedNoise
 from panbayes.errors import LedgerError
 from panbayes.privacy.loss import Pure
@@ -99,7 +99,7 @@ def test_noise_is_fresh_for_another_ledger_and_another_study(tmp_path: Path) -> 
             for title in ("one", "two"):
                 agreed = study("independent", name=title)
                 answer = released(gate(opened, agreed).ask(asked(singles(agreed), agreed))).answer
-                assert isinstance(answer, CountsAnswer)
+                assert isinstance(answer, TablesAnswer)
                 replies.append(answer.cells.data)
     assert len(set(replies)) == 4
 
@@ -218,13 +218,13 @@ def test_simulated_noise_is_stamped_repeatable_and_kept_out_of_kept_ledgers(ledg
     data = asked(singles(agreed), agreed)
     replies = []
     for seed in (1, 1, 2):
-        with Ledger.throwaway() as throwaway:
+        with Ledger.in_memory() as throwaway:
             replies.append(released(Gate(table(), agreed, throwaway, SimulatedNoise(seed)).ask(data)))
     assert not replies[0].private
     assert replies[0].answer == replies[1].answer != replies[2].answer
     with pytest.raises(ValueError, match="go together"):
         Gate(table(), agreed, ledger, SimulatedNoise(1))
-    with Ledger.throwaway() as throwaway, pytest.raises(ValueError, match="go together"):
+    with Ledger.in_memory() as throwaway, pytest.raises(ValueError, match="go together"):
         Gate(table(), agreed, throwaway, SecureNoise())
 
 
@@ -277,9 +277,9 @@ def test_a_full_disk_charges_nothing(ledger: Ledger) -> None:
     agreed = study("independent")
     told: list[BaseException] = []
     door = Gate(table(), agreed, ledger, SecureNoise(), report=told.append)
-    with ledger.transaction() as turn:
-        pages = turn.connection.execute("PRAGMA page_count").fetchone()[0]
-        turn.connection.execute(f"PRAGMA max_page_count={pages}")
+    with ledger.transaction() as transaction:
+        pages = transaction.connection.execute("PRAGMA page_count").fetchone()[0]
+        transaction.connection.execute(f"PRAGMA max_page_count={pages}")
         # Fill what is free in the last page, so that the next row needs another one.
     replies = []
     for number in range(40):
@@ -291,8 +291,8 @@ def test_a_full_disk_charges_nothing(ledger: Ledger) -> None:
     assert {reply.code for reply in failed} == {"unavailable"}
     assert all(isinstance(error, LedgerError) and "full" in str(error) for error in told)
     assert spent(ledger) == len(replies) - len(failed)
-    with ledger.transaction() as turn:
-        turn.connection.execute("PRAGMA max_page_count=1000000")
+    with ledger.transaction() as transaction:
+        transaction.connection.execute("PRAGMA max_page_count=1000000")
     released(door.ask(asked(singles(agreed), agreed)))
     assert verify(ledger) == []
 
@@ -353,7 +353,7 @@ def test_refusals_do_not_depend_on_the_records(records: int, other: int) -> None
     ]
     replies = []
     for seed in (records, other):
-        with Ledger.throwaway() as throwaway:
+        with Ledger.in_memory() as throwaway:
             door = Gate(table(seed), agreed, throwaway, SimulatedNoise(0))
             replies.append([door.ask(data) for data in questions])
     assert replies[0] == replies[1]

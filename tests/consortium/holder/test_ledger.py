@@ -53,8 +53,8 @@ def test_the_file_and_its_journal_are_the_holders_own(path: Path) -> None:
     before = os.umask(0)
     try:
         fill(path, 1)
-        with Ledger.open(path) as ledger, ledger.transaction() as turn:
-            turn.set_cap(Pure(Fraction(1)))
+        with Ledger.open(path) as ledger, ledger.transaction() as transaction:
+            transaction.set_cap(Pure(Fraction(1)))
             modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     finally:
         os.umask(before)
@@ -63,9 +63,10 @@ def test_the_file_and_its_journal_are_the_holders_own(path: Path) -> None:
 
 def test_the_settings_that_make_a_commit_last(path: Path) -> None:
     fill(path, 1)
-    with Ledger.open(path) as ledger, ledger.transaction(write=False) as turn:
+    with Ledger.open(path) as ledger, ledger.transaction(write=False) as transaction:
         found = {
-            name: turn.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
+            name: transaction.connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous")
         }
     assert found == {"journal_mode": "truncate", "synchronous": 2}
 
@@ -119,7 +120,7 @@ def test_creating_twice_keeps_the_first(path: Path) -> None:
 def test_sums_are_exact_and_never_above_study_or_cap(charges: list[tuple[int, str]], cap: Fraction) -> None:
     """A model of the ledger's arithmetic in a few lines, beside the real one."""
     spent: dict[str, Fraction] = {}
-    with Ledger.throwaway() as ledger:
+    with Ledger.in_memory() as ledger:
         ledger.set_cap(Pure(cap))
         for number, epsilon in charges:
             agreed = study("independent", epsilon if "/" in epsilon else str(Fraction(epsilon)), name=f"s{number}")
@@ -152,8 +153,8 @@ def test_an_error_undoes_the_turn(path: Path) -> None:
     fill(path, 1)
 
     def half_a_turn(ledger: Ledger) -> None:
-        with ledger.transaction() as turn:
-            turn.set_cap(Pure(Fraction(1)))
+        with ledger.transaction() as transaction:
+            transaction.set_cap(Pure(Fraction(1)))
             raise RuntimeError("stop")
 
     with Ledger.open(path) as ledger:
@@ -172,8 +173,8 @@ def test_what_is_charged_cannot_be_changed_by_a_slip(path: Path) -> None:
             "DELETE FROM caps WHERE 1",
         ):
             ledger.set_cap(Pure(Fraction(9)))
-            with pytest.raises(LedgerError, match="append-only"), ledger.transaction() as turn:
-                turn.connection.execute(slip)
+            with pytest.raises(LedgerError, match="append-only"), ledger.transaction() as transaction:
+                transaction.connection.execute(slip)
 
 
 def test_a_ledger_does_not_cross_a_fork(path: Path) -> None:
@@ -204,9 +205,9 @@ def test_binding_is_keyed_and_ignores_order_only(tmp_path: Path) -> None:
     for name in ("a", "b"):
         with Ledger.open(tmp_path / name, create=True) as ledger:
             ledger.bind(SCHEMA.hash, fingerprint(records))
-            with ledger.transaction(write=False) as turn:
-                digest = bytes(turn.connection.execute("SELECT digest FROM bindings").fetchone()[0])
-                assert digest == keyed(turn.secret("key"), fingerprint(records))
+            with ledger.transaction(write=False) as transaction:
+                digest = bytes(transaction.connection.execute("SELECT digest FROM bindings").fetchone()[0])
+                assert digest == keyed(transaction.secret("key"), fingerprint(records))
                 digests.add(digest)
     assert len(digests) == 2
     for file in tmp_path.iterdir():
@@ -394,8 +395,8 @@ def test_a_ledger_held_too_long_by_another_is_a_clear_message(path: Path) -> Non
     told: list[BaseException] = []
     with Ledger.open(path) as holding, Ledger.open(path, busy_seconds=0.05) as waiting:
         door = Gate(table(), agreed, waiting, SecureNoise(), report=told.append)
-        with holding.transaction() as turn:
-            turn.set_cap(None)
+        with holding.transaction() as transaction:
+            transaction.set_cap(None)
             with pytest.raises(LedgerError, match="is in use by another process"):
                 waiting.set_cap(None)
             reply = door.ask(asked(script(agreed)[0], agreed))

@@ -16,16 +16,16 @@ from panbayes.consortium.holder.answers import answer, check, loss_of
 from panbayes.consortium.protocol.messages import (
     Candidate,
     Cells,
-    ChoiceAnswer,
-    ChoiceQuery,
+    GroupedTablesAnswer,
+    GroupedTablesQuery,
     Grouping,
-    TablesAnswer,
-    TablesQuery,
+    TableChoiceAnswer,
+    TableChoiceQuery,
     pack_cells,
     unpack_cells,
 )
 from panbayes.dp.noise import SimulatedNoise
-from panbayes.dp.sensitivity import contingency, contingency_square, distance
+from panbayes.dp.sensitivity import l1_distance, table_l1, table_l2_squared
 from panbayes.errors import InputError
 from panbayes.privacy.composition import Adjacency
 from panbayes.privacy.loss import Pure, ZeroConcentrated
@@ -51,8 +51,8 @@ def tables_query(
     privacy: Literal["pure", "zcdp"] = "pure",
     adjacency: Adjacency = "replace",
     loss: str = "1",
-) -> TablesQuery:
-    return TablesQuery(privacy, adjacency, GROUPINGS, views, weights or (1,) * len(views), loss)
+) -> GroupedTablesQuery:
+    return GroupedTablesQuery(privacy, adjacency, GROUPINGS, views, weights or (1,) * len(views), loss)
 
 
 def choice_query(
@@ -67,21 +67,21 @@ def choice_query(
     loss: str = EXACT,
     taken: tuple[tuple[int, int], ...] = (),
     groupings: tuple[Grouping, ...] = GROUPINGS,
-) -> ChoiceQuery:
+) -> TableChoiceQuery:
     candidates = tuple(Candidate(view, penalty) for view, penalty in zip(views, penalties, strict=True))
     cells = pack_cells(np.array(expected, dtype=np.int64))
-    return ChoiceQuery(privacy, adjacency, groupings, candidates, cells, rule, taken, picks, loss)
+    return TableChoiceQuery(privacy, adjacency, groupings, candidates, cells, rule, taken, picks, loss)
 
 
-def tables(query: TablesQuery, table: Table, seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def tables(query: GroupedTablesQuery, table: Table, seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     found = answer(query, table, noise=SimulatedNoise(seed))
-    assert isinstance(found, TablesAnswer)
+    assert isinstance(found, GroupedTablesAnswer)
     return unpack_cells(found.cells)
 
 
-def taken(query: ChoiceQuery, table: Table, seed: int = 0) -> tuple[int, ...]:
+def taken(query: TableChoiceQuery, table: Table, seed: int = 0) -> tuple[int, ...]:
     found = answer(query, table, noise=SimulatedNoise(seed))
-    assert isinstance(found, ChoiceAnswer)
+    assert isinstance(found, TableChoiceAnswer)
     return found.taken
 
 
@@ -122,9 +122,9 @@ def test_sensitivities_hold_for_every_pair_of_neighbours_and_are_attained(adjace
         for e in expectations:
             moved = np.abs(c[:6] - e).sum() - np.abs(d[:6] - e).sum()
             apart.add(int(abs(moved)))
-    assert max(l1) == contingency(adjacency=adjacency)
-    assert max(l2) == contingency_square(adjacency=adjacency)
-    assert max(apart) == distance(adjacency=adjacency)
+    assert max(l1) == table_l1(adjacency=adjacency)
+    assert max(l2) == table_l2_squared(adjacency=adjacency)
+    assert max(apart) == l1_distance(adjacency=adjacency)
 
 
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
@@ -134,8 +134,8 @@ def test_a_person_with_several_records_counts_as_often(adjacency: Adjacency) -> 
     counts = {person: np.array([Counter(person)[r] for r in RECORDS]) for person in people}
     others: list[tuple[tuple[int, int], ...]] = people if adjacency == "replace" else [()]
     moved = [counts[a] - counts[b] for a in people for b in others]
-    assert max(int(np.abs(m).sum()) for m in moved) == contingency(adjacency=adjacency, max_records=2)
-    assert max(int((m**2).sum()) for m in moved) == contingency_square(adjacency=adjacency, max_records=2)
+    assert max(int(np.abs(m).sum()) for m in moved) == table_l1(adjacency=adjacency, max_records=2)
+    assert max(int((m**2).sum()) for m in moved) == table_l2_squared(adjacency=adjacency, max_records=2)
 
 
 @pytest.mark.parametrize(("privacy", "adjacency"), list(product(("pure", "zcdp"), ("replace", "add-remove"))))
@@ -148,18 +148,18 @@ def test_the_noise_has_the_scale_that_the_share_pays_for(
     """
     big = Schema("big", (Attribute("a", bins=tuple(range(20_001))), Attribute("b", categories=("x", "y"))))
     table = Table(big, np.zeros((2, 0), dtype=np.uint16))
-    query = TablesQuery(privacy, adjacency, (Grouping(0, ()), Grouping(1, ())), ((0,), (0, 1)), (1, 3), "1/10")
+    query = GroupedTablesQuery(privacy, adjacency, (Grouping(0, ()), Grouping(1, ())), ((0,), (0, 1)), (1, 3), "1/10")
     found = unpack_cells(_tables(query, table))
-    each = contingency(adjacency=adjacency)
+    each = table_l1(adjacency=adjacency)
     for weight, cells in ((1, found[:20_000]), (3, found[20_000:])):
         share = weight / 40
         variance = 2 * (each / share) ** 2 if privacy == "pure" else each / (2 * share)
         assert np.var(cells) == pytest.approx(variance, rel=0.1)
 
 
-def _tables(query: TablesQuery, table: Table) -> Cells:
+def _tables(query: GroupedTablesQuery, table: Table) -> Cells:
     found = answer(query, table, noise=SimulatedNoise(5))
-    assert isinstance(found, TablesAnswer)
+    assert isinstance(found, GroupedTablesAnswer)
     return found.cells
 
 
@@ -217,9 +217,12 @@ def test_rules_are_kept() -> None:
         (tables_query(((0,),), weights=(1, 1)), "2 for 1 tables"),
         (tables_query(((0,),), loss="1/1000000000000000"), "noise of scale"),
         (tables_query(((0,),), loss="1/10000000000000000000000000", privacy="zcdp"), "noise of variance"),
-        (TablesQuery("pure", "replace", (Grouping(2, ()),), ((0,),), (1,), "1"), "not in the schema"),
-        (TablesQuery("pure", "replace", (Grouping(1, (0, 1)),), ((0,),), (1,), "1"), "another number of values"),
-        (TablesQuery("pure", "replace", (Grouping(1, (0, 2, 0)),), ((0,),), (1,), "1"), "a group without values"),
+        (GroupedTablesQuery("pure", "replace", (Grouping(2, ()),), ((0,),), (1,), "1"), "not in the schema"),
+        (GroupedTablesQuery("pure", "replace", (Grouping(1, (0, 1)),), ((0,),), (1,), "1"), "another number of values"),
+        (
+            GroupedTablesQuery("pure", "replace", (Grouping(1, (0, 2, 0)),), ((0,),), (1,), "1"),
+            "a group without values",
+        ),
         (choice_query((0,) * 5), "another number of cells"),
         (choice_query((-1, 0, 0, 0, 0, 0)), "a count out of range"),
         (choice_query((2**31, 0, 0, 0, 0, 0)), "a count out of range"),
@@ -227,7 +230,7 @@ def test_rules_are_kept() -> None:
         (choice_query((0,) * 6, taken=((0, 9),)), "not in the schema"),
     ],
 )
-def test_nonsense_is_refused_from_public_facts(query: TablesQuery | ChoiceQuery, message: str) -> None:
+def test_nonsense_is_refused_from_public_facts(query: GroupedTablesQuery | TableChoiceQuery, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check(query, SCHEMA, 10)
 
@@ -239,9 +242,9 @@ def test_many_groupings_are_counted_in_blocks_with_the_same_tables() -> None:
     table = Table(schema, np.stack([rng.integers(0, 2, 90), rng.integers(0, 3, 90)]).astype(np.uint8))
     groupings = (*(Grouping(1, (0, 0, 1)) for _ in range(600)), Grouping(0, ()), Grouping(1, ()))
     views = (*((g, 600) for g in range(600)), (600, 601))
-    query = TablesQuery("pure", "replace", groupings, views, (1,) * 601, "600000")
+    query = GroupedTablesQuery("pure", "replace", groupings, views, (1,) * 601, "600000")
     noisy = answer(query, table, noise=SimulatedNoise(1))
-    assert isinstance(noisy, TablesAnswer)
+    assert isinstance(noisy, GroupedTablesAnswer)
     flat = unpack_cells(noisy.cells)
     exact = np.zeros((2, 3), dtype=np.int64)
     np.add.at(exact, (table.codes[0], table.codes[1]), 1)

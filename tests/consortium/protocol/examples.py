@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 
 from panbayes.consortium.protocol.messages import (
     Candidate,
-    ChoiceAnswer,
-    ChoiceQuery,
-    CountsAnswer,
-    CountsQuery,
+    GroupedTablesAnswer,
+    GroupedTablesQuery,
     Grouping,
     ModelAnswer,
     ModelQuery,
     Pair,
+    ParentChoiceAnswer,
+    ParentChoiceQuery,
     Query,
     Question,
     Refusal,
     Release,
     Reply,
+    TableChoiceAnswer,
+    TableChoiceQuery,
     TablesAnswer,
     TablesQuery,
-    VoteAnswer,
-    VoteQuery,
     pack_cells,
     question,
     ratio,
@@ -35,14 +35,14 @@ from panbayes.consortium.protocol.messages import (
 STUDY: Final = "5a" * 32
 HEAD: Final = "c3" * 32
 
-COUNTS: Final = CountsQuery(((0,), (0, 1), (300, 2, 1)), "1/903", clip=False)
-VOTE: Final = VoteQuery((0, 2), 2, "R", "permute-and-flip", "1/84")
+COUNTS: Final = TablesQuery(((0,), (0, 1), (300, 2, 1)), "1/903", clip=False)
+VOTE: Final = ParentChoiceQuery((0, 2), 2, "R", "permute-and-flip", "1/84")
 MODEL: Final = ModelQuery(3, 1, None, "I", "exponential", "1/2", "1/2", clip=True)
 USEFUL: Final = ModelQuery(3, 4, "4", "F", "exponential", "1/2", "3/2", clip=False)
 
 GROUPINGS: Final = (Grouping(0, ()), Grouping(300, (0, 1, 0, 2)))
-TABLES: Final = TablesQuery("zcdp", "add-remove", GROUPINGS, ((), (0,), (1, 0)), (1, 2, 3), "1/200")
-CHOICE: Final = ChoiceQuery(
+TABLES: Final = GroupedTablesQuery("zcdp", "add-remove", GROUPINGS, ((), (0,), (1, 0)), (1, 2, 3), "1/200")
+CHOICE: Final = TableChoiceQuery(
     "pure",
     "replace",
     GROUPINGS,
@@ -73,13 +73,13 @@ _LARGE = pack_cells(np.array([-(2**40), 2**40], dtype=np.int64))
 _ID = QUESTIONS["question-counts"].id
 
 REPLIES: Final[dict[str, Reply]] = {
-    "release-counts": Release(_ID, 71_518, HEAD, private=True, answer=CountsAnswer(_SMALL)),
-    "release-counts-4-bytes": Release(_ID, 1, HEAD, private=True, answer=CountsAnswer(_MIDDLE)),
-    "release-counts-8-bytes": Release(_ID, 2**52, HEAD, private=False, answer=CountsAnswer(_LARGE)),
-    "release-vote": Release(_ID, 0, HEAD, private=True, answer=VoteAnswer(Pair(1, (0, 2)))),
+    "release-counts": Release(_ID, 71_518, HEAD, private=True, answer=TablesAnswer(_SMALL)),
+    "release-counts-4-bytes": Release(_ID, 1, HEAD, private=True, answer=TablesAnswer(_MIDDLE)),
+    "release-counts-8-bytes": Release(_ID, 2**52, HEAD, private=False, answer=TablesAnswer(_LARGE)),
+    "release-vote": Release(_ID, 0, HEAD, private=True, answer=ParentChoiceAnswer(Pair(1, (0, 2)))),
     "release-model": Release(_ID, 500, HEAD, private=True, answer=ModelAnswer((Pair(0, ()), Pair(300, (0,))), _SMALL)),
-    "release-tables": Release(_ID, None, HEAD, private=True, answer=TablesAnswer(_SMALL)),
-    "release-choice": Release(_ID, 7, HEAD, private=True, answer=ChoiceAnswer((3, 0))),
+    "release-tables": Release(_ID, None, HEAD, private=True, answer=GroupedTablesAnswer(_SMALL)),
+    "release-choice": Release(_ID, 7, HEAD, private=True, answer=TableChoiceAnswer((3, 0))),
     "refusal": Refusal(_ID, "over-budget", "the study grants ε = 1; 1 is spent and this question costs 0.5"),
     "refusal-of-garbage": Refusal("", "malformed", "the message is not MessagePack"),
 }
@@ -101,12 +101,14 @@ counts = st.lists(st.integers(-(2**62), 2**62), max_size=8).map(lambda v: pack_c
 
 queries: st.SearchStrategy[Query] = st.one_of(
     st.builds(
-        CountsQuery,
+        TablesQuery,
         st.lists(st.lists(positions, min_size=1, max_size=9).map(tuple), min_size=1, max_size=5).map(tuple),
         ratios,
         st.booleans(),
     ),
-    st.builds(VoteQuery, st.lists(positions, min_size=1, max_size=9).map(tuple), degrees, scores, mechanisms, ratios),
+    st.builds(
+        ParentChoiceQuery, st.lists(positions, min_size=1, max_size=9).map(tuple), degrees, scores, mechanisms, ratios
+    ),
     st.builds(
         ModelQuery,
         positions,
@@ -119,7 +121,7 @@ queries: st.SearchStrategy[Query] = st.one_of(
         st.booleans(),
     ),
     st.builds(
-        TablesQuery,
+        GroupedTablesQuery,
         classes,
         adjacencies,
         groupings,
@@ -128,7 +130,7 @@ queries: st.SearchStrategy[Query] = st.one_of(
         ratios,
     ),
     st.builds(
-        ChoiceQuery,
+        TableChoiceQuery,
         classes,
         adjacencies,
         groupings,
@@ -148,11 +150,11 @@ questions = st.builds(
 )
 pairs = st.builds(Pair, positions, st.lists(positions, max_size=8).map(tuple))
 answers = st.one_of(
-    st.builds(CountsAnswer, counts),
-    st.builds(VoteAnswer, pairs),
-    st.builds(ModelAnswer, st.lists(pairs, max_size=4).map(tuple), counts),
     st.builds(TablesAnswer, counts),
-    st.builds(ChoiceAnswer, st.lists(st.integers(0, 999_999), max_size=4).map(tuple)),
+    st.builds(ParentChoiceAnswer, pairs),
+    st.builds(ModelAnswer, st.lists(pairs, max_size=4).map(tuple), counts),
+    st.builds(GroupedTablesAnswer, counts),
+    st.builds(TableChoiceAnswer, st.lists(st.integers(0, 999_999), max_size=4).map(tuple)),
 )
 codes = st.sampled_from(
     [

@@ -26,14 +26,14 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.pooled_counts import PooledCounts, pool
 from panbayes.consortium.analyst.reply_checks import public_size
 from panbayes.consortium.protocol.messages import (
-    ChoiceAnswer,
-    CountsAnswer,
-    CountsQuery,
+    GroupedTablesAnswer,
     ModelAnswer,
+    ParentChoiceAnswer,
     Query,
     Release,
+    TableChoiceAnswer,
     TablesAnswer,
-    VoteAnswer,
+    TablesQuery,
     ratio,
 )
 from panbayes.errors import InternalError
@@ -56,7 +56,9 @@ __all__ = [
 SMOOTHING: Final = 1.0
 """Added to every count (thesis: section "Evaluation Metric")."""
 
-AnswerType = TypeVar("AnswerType", CountsAnswer, VoteAnswer, ModelAnswer, TablesAnswer, ChoiceAnswer)
+AnswerType = TypeVar(
+    "AnswerType", TablesAnswer, ParentChoiceAnswer, ModelAnswer, GroupedTablesAnswer, TableChoiceAnswer
+)
 
 
 class Holders(Protocol):
@@ -101,9 +103,9 @@ def ask_counts(
 ) -> tuple[Mapping[str, Release], PooledCounts]:
     """Ask for the tables of ``sets`` at ``epsilon`` for all together, and add them up over the holders."""
     study = holders.study
-    query = CountsQuery(sets=sets, epsilon=ratio(epsilon), clip=study.clip == "holder")
+    query = TablesQuery(sets=sets, epsilon=ratio(epsilon), clip=study.clip == "holder")
     releases = holders.ask(query, round_number=round_number)
-    cells = [expect(release, CountsAnswer).cells for release in releases.values()]
+    cells = [expect(release, TablesAnswer).cells for release in releases.values()]
     total = sum(public_size(release) for release in releases.values())
     return releases, pool(cells, sets, sizes=study.schema.sizes, total=total)
 

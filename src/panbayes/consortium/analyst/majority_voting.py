@@ -6,7 +6,7 @@ from panbayes.bayesnet.learning.search import GreedySearch
 from panbayes.bayesnet.network import Network
 from panbayes.consortium.analyst.asking import Holders, ask_counts, digest, expect, finish, fixed_degree, step
 from panbayes.consortium.analyst.reply_checks import public_size
-from panbayes.consortium.protocol.messages import VoteAnswer, VoteQuery, ratio
+from panbayes.consortium.protocol.messages import ParentChoiceAnswer, ParentChoiceQuery, ratio
 
 __all__ = ["learn_majority_voting"]
 
@@ -25,7 +25,7 @@ def learn_majority_voting(holders: Holders) -> Network:
     search = GreedySearch(attributes, fixed_degree(study), study.first_attribute)
     share = study.split * study.budget / max(attributes - 1, 1)
     while not search.done:
-        query = VoteQuery(
+        query = ParentChoiceQuery(
             placed=search.placed,
             degree=fixed_degree(study),
             score=study.score,
@@ -35,7 +35,7 @@ def learn_majority_voting(holders: Holders) -> Network:
         releases = holders.ask(query, round_number=len(search.placed))
         votes: dict[tuple[int, tuple[int, ...]], int] = {}
         for release in releases.values():
-            pair = expect(release, VoteAnswer).pair
+            pair = expect(release, ParentChoiceAnswer).pair
             votes[pair.child, pair.parents] = votes.get((pair.child, pair.parents), 0) + public_size(release)
         most = max(votes.values())
         tied = [pair for pair, weight in votes.items() if weight == most]

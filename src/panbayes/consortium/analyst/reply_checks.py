@@ -13,20 +13,20 @@ from typing import Final
 
 from panbayes.consortium.protocol.messages import (
     Cells,
-    ChoiceAnswer,
-    ChoiceQuery,
-    CountsAnswer,
-    CountsQuery,
+    GroupedTablesAnswer,
+    GroupedTablesQuery,
     Grouping,
     ModelAnswer,
     ModelQuery,
     Pair,
+    ParentChoiceAnswer,
+    ParentChoiceQuery,
     Query,
     Release,
+    TableChoiceAnswer,
+    TableChoiceQuery,
     TablesAnswer,
     TablesQuery,
-    VoteAnswer,
-    VoteQuery,
     unpack_cells,
 )
 
@@ -43,16 +43,16 @@ class GarbageError(Exception):
 def check_release(release: Release, query: Query, sizes: Sequence[int]) -> None:
     """Check a release against the query and the domain ``sizes`` of the schema."""
     match query, release.answer:
-        case CountsQuery(), CountsAnswer():
+        case TablesQuery(), TablesAnswer():
             _check_cells(release.answer.cells, query.sets, sizes, clipped=query.clip)
-        case VoteQuery(), VoteAnswer():
+        case ParentChoiceQuery(), ParentChoiceAnswer():
             _check_pair(release.answer.pair, query.placed, query.degree, sizes, fewer=False)
         case ModelQuery(), ModelAnswer():
             _check_model(release.answer, query, sizes)
-        case TablesQuery(), TablesAnswer():
+        case GroupedTablesQuery(), GroupedTablesAnswer():
             grouped = [_groups(grouping, sizes) for grouping in query.groupings]
             _check_cells(release.answer.cells, query.views, grouped, clipped=False)
-        case ChoiceQuery(), ChoiceAnswer():
+        case TableChoiceQuery(), TableChoiceAnswer():
             _check_taken(release.answer.taken, query)
         case _:
             raise GarbageError("the answer is of another kind than the query")
@@ -83,7 +83,7 @@ def _groups(grouping: Grouping, sizes: Sequence[int]) -> int:
     return max(grouping.groups) + 1 if grouping.groups else sizes[grouping.attribute]
 
 
-def _check_taken(taken: Sequence[int], query: ChoiceQuery) -> None:
+def _check_taken(taken: Sequence[int], query: TableChoiceQuery) -> None:
     if len(taken) > query.picks or len(set(taken)) != len(taken) or max(taken, default=0) >= len(query.candidates):
         raise GarbageError("a candidate was taken twice, or one that was not offered, or too many were")
     if query.rule == "forest":
@@ -98,7 +98,7 @@ def _check_taken(taken: Sequence[int], query: ChoiceQuery) -> None:
         raise GarbageError("two tables taken begin with the same attribute")
 
 
-def _views(taken: Sequence[int], query: ChoiceQuery) -> list[tuple[int, ...]]:
+def _views(taken: Sequence[int], query: TableChoiceQuery) -> list[tuple[int, ...]]:
     return [query.candidates[place].view for place in taken]
 
 

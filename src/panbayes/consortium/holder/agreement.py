@@ -39,12 +39,12 @@ from typing import Final, TypeAlias
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.protocol.messages import (
-    ChoiceQuery,
-    CountsQuery,
+    GroupedTablesQuery,
     ModelQuery,
+    ParentChoiceQuery,
     Query,
+    TableChoiceQuery,
     TablesQuery,
-    VoteQuery,
     ratio,
 )
 
@@ -68,26 +68,26 @@ Rule: TypeAlias = Callable[[Study, Query], None]
 def kind_of(query: Query) -> str:
     """Name the kind of a query, as its tag does."""
     match query:
-        case CountsQuery():
+        case TablesQuery():
             return "counts"
-        case VoteQuery():
+        case ParentChoiceQuery():
             return "vote"
         case ModelQuery():
             return "model"
-        case TablesQuery():
+        case GroupedTablesQuery():
             return "tables"
-        case ChoiceQuery():
+        case TableChoiceQuery():
             return "choice"
 
 
 def times_allowed(study: Study, query: Query) -> int:
     """Return how many different questions of this kind the study may ask one holder."""
     match query:
-        case VoteQuery():
+        case ParentChoiceQuery():
             return len(study.schema) - 1
-        case TablesQuery():
+        case GroupedTablesQuery():
             return ADAPTIVE_TABLES
-        case ChoiceQuery():
+        case TableChoiceQuery():
             return ADAPTIVE_CHOICES
         case _:
             return 1
@@ -111,7 +111,7 @@ def _require_epsilon(written: str, granted: Fraction, what: str) -> None:
     _require(written == ratio(granted), f"ε of {what}:", ratio(granted))
 
 
-def _require_manner(study: Study, query: VoteQuery | ModelQuery) -> None:
+def _require_manner(study: Study, query: ParentChoiceQuery | ModelQuery) -> None:
     _require(study.degree in ("auto", query.degree), "degree", study.degree)
     _require(query.score == study.score, "score", study.score)
     _require(query.mechanism == study.mechanism, "mechanism", study.mechanism)
@@ -129,8 +129,8 @@ def _model(study: Study, query: Query) -> None:
     _require_epsilon(query.tables_epsilon, (1 - study.split) * study.budget, "the tables")
 
 
-def _counts(study: Study, query: Query, granted: Fraction) -> CountsQuery:
-    if not isinstance(query, CountsQuery):
+def _counts(study: Study, query: Query, granted: Fraction) -> TablesQuery:
+    if not isinstance(query, TablesQuery):
         raise NotInStudyError("the study asks for one set of counts and nothing else")
     _require(query.clip == (study.clip == "holder"), "counts are clipped by the", study.clip)
     _require_epsilon(query.epsilon, granted, "the counts")
@@ -162,7 +162,7 @@ def _all_sets(sets: tuple[tuple[int, ...], ...], attributes: int, size: int) -> 
 
 def _majority_voting(study: Study, query: Query) -> None:
     attributes = len(study.schema)
-    if isinstance(query, VoteQuery):
+    if isinstance(query, ParentChoiceQuery):
         _require_manner(study, query)
         _require(query.placed[0] == study.first_attribute, "first attribute", study.first_attribute)
         _require(_distinct(query.placed, attributes), "attributes placed:", "each once, not all")
@@ -180,11 +180,11 @@ def _distinct(placed: Iterable[int], attributes: int) -> bool:
 
 
 def _adaptive(study: Study, query: Query) -> None:
-    if not isinstance(query, TablesQuery | ChoiceQuery):
+    if not isinstance(query, GroupedTablesQuery | TableChoiceQuery):
         raise NotInStudyError("the study asks for tables of grouped values and for choices among them")
     _require(query.privacy == ("zcdp" if study.delta else "pure"), "privacy class, with delta", study.delta)
     _require(query.adjacency == study.adjacency, "adjacency", study.adjacency)
-    if isinstance(query, ChoiceQuery):
+    if isinstance(query, TableChoiceQuery):
         _require(all(len(c.view) in (2, 3) for c in query.candidates), "candidates:", "of two or three attributes")
 
 

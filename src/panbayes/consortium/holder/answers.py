@@ -42,16 +42,16 @@ from panbayes.consortium.holder.private_selection import private_choice, private
 from panbayes.consortium.protocol.messages import (
     Answer,
     Cells,
-    ChoiceQuery,
-    CountsAnswer,
-    CountsQuery,
+    GroupedTablesQuery,
     ModelAnswer,
     ModelQuery,
     Pair,
+    ParentChoiceAnswer,
+    ParentChoiceQuery,
     Query,
+    TableChoiceQuery,
+    TablesAnswer,
     TablesQuery,
-    VoteAnswer,
-    VoteQuery,
     pack_cells,
 )
 from panbayes.dp import sensitivity
@@ -71,7 +71,7 @@ MAX_CANDIDATES: Final = 5_000_000
 
 def loss_of(query: Query) -> Loss:
     """Return what answering a query spends."""
-    if isinstance(query, TablesQuery | ChoiceQuery):
+    if isinstance(query, GroupedTablesQuery | TableChoiceQuery):
         return loss_of_views(query)
     if isinstance(query, ModelQuery):
         return Pure(Fraction(query.structure_epsilon) + Fraction(query.tables_epsilon))
@@ -84,7 +84,7 @@ def check(query: Query, schema: Schema, size: int) -> None:
     ``size`` is the public number of people.
     """
     match query:
-        case CountsQuery():
+        case TablesQuery():
             if len(set(query.sets)) != len(query.sets):
                 raise _bad("sets", "the same set twice", "ask for every set once")
             for attributes in query.sets:
@@ -93,7 +93,7 @@ def check(query: Query, schema: Schema, size: int) -> None:
             discrete_laplace_scale(
                 sensitivity=_table_sensitivity(schema, len(query.sets)), epsilon=Fraction(query.epsilon)
             )
-        case VoteQuery():
+        case ParentChoiceQuery():
             _check_attributes("placed", query.placed, schema)
             if len(query.placed) >= len(schema):
                 raise _bad("placed", "every attribute", "leave one to vote on")
@@ -105,9 +105,9 @@ def check(query: Query, schema: Schema, size: int) -> None:
             _check_cells(sum(schema.sizes))
             scale = _table_sensitivity(schema, len(schema))
             discrete_laplace_scale(sensitivity=scale, epsilon=Fraction(query.tables_epsilon))
-        case TablesQuery():
+        case GroupedTablesQuery():
             check_tables(query, schema)
-        case ChoiceQuery():
+        case TableChoiceQuery():
             check_choice(query, schema)
 
 
@@ -121,7 +121,7 @@ def _cells(attributes: Sequence[int], schema: Schema) -> int:
 
 def _table_sensitivity(schema: Schema, tables: int) -> int:
     most = schema.unit.max_records if schema.unit else 1
-    return sensitivity.contingency(adjacency="replace", max_records=most, tables=tables)
+    return sensitivity.table_l1(adjacency="replace", max_records=most, tables=tables)
 
 
 def _check_attributes(field: str, attributes: Sequence[int], schema: Schema) -> None:
@@ -176,15 +176,15 @@ def _check_cells(cells: int) -> None:
 def answer(query: Query, table: Table, *, noise: Noise) -> Answer:
     """Compute an answer and draw its noise. The query has been checked and charged."""
     match query:
-        case CountsQuery():
-            return CountsAnswer(_noisy_tables(table, query.sets, Fraction(query.epsilon), clip=query.clip, noise=noise))
-        case VoteQuery():
-            return VoteAnswer(_vote(query, table, noise=noise))
+        case TablesQuery():
+            return TablesAnswer(_noisy_tables(table, query.sets, Fraction(query.epsilon), clip=query.clip, noise=noise))
+        case ParentChoiceQuery():
+            return ParentChoiceAnswer(_vote(query, table, noise=noise))
         case ModelQuery():
             return _local_model(query, table, noise=noise)
-        case TablesQuery():
+        case GroupedTablesQuery():
             return answer_tables(query, table, noise=noise)
-        case ChoiceQuery():
+        case TableChoiceQuery():
             return answer_choice(query, table, noise=noise)
 
 
@@ -200,7 +200,7 @@ def _noisy_tables(
     return pack_cells(np.maximum(noisy, 0) if clip else noisy)
 
 
-def _vote(query: VoteQuery, table: Table, *, noise: Noise) -> Pair:
+def _vote(query: ParentChoiceQuery, table: Table, *, noise: Noise) -> Pair:
     """Choose one (attribute, parents) pair. Thesis: Algorithm "Noisy Majority Voting"."""
     search = GreedySearch(len(table.schema), query.degree, query.placed[0])
     for placed in query.placed[1:]:

@@ -72,7 +72,7 @@ def _silent(_error: BaseException) -> None:
 class Gate:
     """The door to one table for one study.
 
-    A kept ledger takes secure noise only, a throwaway ledger simulated noise only: what is private is always
+    A durable ledger takes secure noise only, one in memory simulated noise only: what is private is always
     accounted for, and what is accounted for is private. Raises a ``LedgerError`` for the holder if the ledger has
     been used for other records.
     """
@@ -88,8 +88,8 @@ class Gate:
         records: bytes | None = None,
     ) -> None:
         """Stand between ``table`` and the askers of ``study``. ``records`` is its fingerprint, where that is known."""
-        if ledger.kept != noise.private:
-            raise ValueError("a kept ledger and secure noise go together, as do a throwaway ledger and simulated noise")
+        if ledger.durable != noise.private:
+            raise ValueError("a durable ledger and secure noise go together, as do one in memory and simulated noise")
         if table.schema.unit is not None and table.persons is None:
             raise ValueError("a schema with a privacy unit needs a table that knows its number of persons")
         self._table = table
@@ -97,7 +97,7 @@ class Gate:
         self._ledger = ledger
         self._noise = noise
         self._report = report
-        self._records = records or (fingerprint(table) if ledger.kept else b"simulated")
+        self._records = records or (fingerprint(table) if ledger.durable else b"simulated")
         ledger.bind(table.schema.hash, self._records)
 
     def ask(self, data: bytes) -> bytes:
@@ -141,15 +141,15 @@ class Gate:
     def _settle(self, question: Question) -> bytes:
         """Charge, draw, store and commit in one transaction, or return what was stored before."""
         try:
-            with self._ledger.transaction() as turn:
-                return self._answered_before(turn, question) or self._answer(turn, question)
+            with self._ledger.transaction() as transaction:
+                return self._answered_before(transaction, question) or self._answer(transaction, question)
         except _RefusedError:
             raise
         except Exception as error:
             raise _UnavailableError from error
 
-    def _answered_before(self, turn: Transaction, question: Question) -> bytes | None:
-        stored = turn.stored(question.id)
+    def _answered_before(self, transaction: Transaction, question: Question) -> bytes | None:
+        stored = transaction.stored(question.id)
         if stored is None:
             return None
         asked, replied = stored
@@ -157,13 +157,13 @@ class Gate:
             raise _RefusedError("wrong-id", "this id was used for another question")
         return replied
 
-    def _answer(self, turn: Transaction, question: Question) -> bytes:
-        turn.bind(self._table.schema.hash, self._records)
+    def _answer(self, transaction: Transaction, question: Question) -> bytes:
+        transaction.bind(self._table.schema.hash, self._records)
         loss = answers.loss_of(question.query)
         kind = agreement.kind_of(question.query)
-        self._check_budget(turn, question, kind, loss)
+        self._check_budget(transaction, question, kind, loss)
         answer = answers.answer(question.query, self._table, noise=self._noise.spawn(question.id.encode()))
-        sequence, previous = turn.last()
+        sequence, previous = transaction.last()
         # Under add-remove the number of people is itself private, and leaves in noisy form only.
         size = self._table.size if self._study.adjacency == "replace" else None
         release = Release(question.id, size, previous, self._noise.private, answer)
@@ -178,22 +178,22 @@ class Gate:
         )
         reply = encode(msgspec.structs.replace(release, ledger=head))
         entry = Entry(sequence + 1, question.study, question.id, kind, loss, digest, head)
-        turn.record(entry, study=self._study, asked=encode(question), replied=reply)
+        transaction.record(entry, study=self._study, asked=encode(question), replied=reply)
         return reply
 
-    def _check_budget(self, turn: Transaction, question: Question, kind: str, loss: Loss) -> None:
+    def _check_budget(self, transaction: Transaction, question: Question, kind: str, loss: Loss) -> None:
         study = self._study
         most = agreement.times_allowed(study, question.query)
-        if turn.times(study.hash, kind) >= most:
+        if transaction.times(study.hash, kind) >= most:
             raise _RefusedError("not-in-study", f"the study asks for {kind} {most} times, and has")
         unit = study.schema.unit
-        if turn.promises() - {(study.adjacency, unit.max_records if unit else None)}:
+        if transaction.promises() - {(study.adjacency, unit.max_records if unit else None)}:
             # Replacing a record is two steps of add-remove, and under replace the number of people has left.
             raise _RefusedError(
                 "over-budget",
                 "this holder has answered studies under another adjacency or privacy unit: the losses would not add up",
             )
-        spent = turn.spent()
+        spent = transaction.spent()
         here = spent.get(study.hash, NOTHING)
         grant = study.grant
         if not within(sum_of(here, loss), grant):
@@ -201,7 +201,7 @@ class Gate:
                 "over-budget",
                 f"the study grants {grant}; {amount(here)} is spent and this question costs {amount(loss)}",
             )
-        cap = turn.cap()
+        cap = transaction.cap()
         elsewhere = (other for name, other in spent.items() if name != study.hash)
         if cap is not None and not within(total_loss((*elsewhere, grant)), cap):
             # How much is left is about other studies, and not this asker's business.

@@ -31,11 +31,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.consortium.protocol.messages import (
-    ChoiceAnswer,
-    ChoiceQuery,
+    GroupedTablesAnswer,
+    GroupedTablesQuery,
     Grouping,
-    TablesAnswer,
-    TablesQuery,
+    TableChoiceAnswer,
+    TableChoiceQuery,
     pack_cells,
     unpack_cells,
 )
@@ -48,7 +48,7 @@ from panbayes.dp.mechanisms import (
     select_concentrated,
 )
 from panbayes.dp.noise import Noise
-from panbayes.dp.sensitivity import contingency, contingency_square, distance
+from panbayes.dp.sensitivity import l1_distance, table_l1, table_l2_squared
 from panbayes.errors import InputError
 from panbayes.privacy.loss import Loss, Pure, ZeroConcentrated
 from panbayes.schema.schema import Schema
@@ -65,13 +65,13 @@ BLOCK_GROUPINGS: Final = 256
 """Groupings whose codes are held in memory at once."""
 
 
-def loss_of_views(query: TablesQuery | ChoiceQuery) -> Loss:
+def loss_of_views(query: GroupedTablesQuery | TableChoiceQuery) -> Loss:
     """Return what answering spends."""
     loss = Fraction(query.loss)
     return Pure(loss) if query.privacy == "pure" else ZeroConcentrated(loss)
 
 
-def check_tables(query: TablesQuery, schema: Schema) -> None:
+def check_tables(query: GroupedTablesQuery, schema: Schema) -> None:
     """Refuse tables that make no sense under the schema, are too large, or would need noise beyond what is served."""
     sizes = _check_groupings(query.groupings, schema)
     _check_views(query.views, query.groupings, sizes)
@@ -84,7 +84,7 @@ def check_tables(query: TablesQuery, schema: Schema) -> None:
             discrete_gaussian_variance(square=_l2(query, schema), rho=share)
 
 
-def check_choice(query: ChoiceQuery, schema: Schema) -> None:
+def check_choice(query: TableChoiceQuery, schema: Schema) -> None:
     """Refuse candidates that make no sense under the schema, are too large, or expect what cannot be."""
     sizes = _check_groupings(query.groupings, schema)
     views = [candidate.view for candidate in query.candidates]
@@ -101,7 +101,7 @@ def check_choice(query: ChoiceQuery, schema: Schema) -> None:
         raise _bad("expected", "a count out of range", f"give 0 to {MAX_EXPECTED - 1:,}")
 
 
-def answer_tables(query: TablesQuery, table: Table, *, noise: Noise) -> TablesAnswer:
+def answer_tables(query: GroupedTablesQuery, table: Table, *, noise: Noise) -> GroupedTablesAnswer:
     """Count and add noise; the query has been checked and charged."""
     counted = _counted(query.groupings, query.views, table)
     flat = counted.flat
@@ -116,15 +116,15 @@ def answer_tables(query: TablesQuery, table: Table, *, noise: Noise) -> TablesAn
         else:
             drawn = discrete_gaussian(flat[cells], square=_l2(query, table.schema), rho=share, noise=noise)
         noisy[cells] = drawn
-    return TablesAnswer(pack_cells(noisy))
+    return GroupedTablesAnswer(pack_cells(noisy))
 
 
-def answer_choice(query: ChoiceQuery, table: Table, *, noise: Noise) -> ChoiceAnswer:
+def answer_choice(query: TableChoiceQuery, table: Table, *, noise: Noise) -> TableChoiceAnswer:
     """Take up to ``picks`` candidates, one after the other; the query has been checked and charged."""
     views = [candidate.view for candidate in query.candidates]
     doubled = _doubled_scores(query, views, table)
     unit = table.schema.unit
-    delta = distance(adjacency=query.adjacency, max_records=unit.max_records if unit else 1)
+    delta = l1_distance(adjacency=query.adjacency, max_records=unit.max_records if unit else 1)
     share = Fraction(query.loss) / query.picks
     allowed = _Allowed(query, len(table.schema))
     taken: list[int] = []
@@ -140,13 +140,13 @@ def answer_choice(query: ChoiceQuery, table: Table, *, noise: Noise) -> ChoiceAn
         if chosen < places.size:
             taken.append(int(places[chosen]))
             allowed.take(taken[-1])
-    return ChoiceAnswer(tuple(taken))
+    return TableChoiceAnswer(tuple(taken))
 
 
 class _Allowed:
     """Which candidates may still be taken: a function of the query and of what was taken, both public."""
 
-    def __init__(self, query: ChoiceQuery, attributes: int) -> None:
+    def __init__(self, query: TableChoiceQuery, attributes: int) -> None:
         """Start from what was ``taken`` before."""
         self._forest = query.rule == "forest"
         axes = [[query.groupings[g].attribute for g in candidate.view] for candidate in query.candidates]
@@ -174,7 +174,7 @@ class _Allowed:
         self._part[self._part == self._part[second]] = self._part[first]
 
 
-def _doubled_scores(query: ChoiceQuery, views: Sequence[tuple[int, ...]], table: Table) -> NDArray[np.int64]:
+def _doubled_scores(query: TableChoiceQuery, views: Sequence[tuple[int, ...]], table: Table) -> NDArray[np.int64]:
     """Return ‖c − e‖₁ − 2·penalty of every candidate, in integers."""
     counted = _counted(query.groupings, views, table)
     apart = np.abs(counted.flat - unpack_cells(query.expected))
@@ -230,16 +230,16 @@ def _size(grouping: Grouping, sizes: Sequence[int]) -> int:
     return max(grouping.groups) + 1 if grouping.groups else sizes[grouping.attribute]
 
 
-def _share(query: TablesQuery, weight: int) -> Fraction:
+def _share(query: GroupedTablesQuery, weight: int) -> Fraction:
     return Fraction(query.loss) * weight / sum(query.weights)
 
 
-def _l1(query: TablesQuery, schema: Schema) -> int:
-    return contingency(adjacency=query.adjacency, max_records=schema.unit.max_records if schema.unit else 1)
+def _l1(query: GroupedTablesQuery, schema: Schema) -> int:
+    return table_l1(adjacency=query.adjacency, max_records=schema.unit.max_records if schema.unit else 1)
 
 
-def _l2(query: TablesQuery, schema: Schema) -> int:
-    return contingency_square(adjacency=query.adjacency, max_records=schema.unit.max_records if schema.unit else 1)
+def _l2(query: GroupedTablesQuery, schema: Schema) -> int:
+    return table_l2_squared(adjacency=query.adjacency, max_records=schema.unit.max_records if schema.unit else 1)
 
 
 def _check_groupings(groupings: Sequence[Grouping], schema: Schema) -> list[int]:

@@ -3,7 +3,7 @@
 The scores are those of :mod:`panbayes.bayesnet.learning.scores`, computed from integer counts with a proven error; the
 step's sensitivity is the largest padded one over its candidates (:mod:`panbayes.dp.sensitivity`), whose number and
 sizes are public. Where a person may have several records the number of records is private, and scores are taken per
-person: multiplied by records/persons, they have the sensitivities of :func:`panbayes.dp.sensitivity.per_person`.
+person: multiplied by records/persons, they have the sensitivities of :func:`panbayes.dp.sensitivity.score_per_person`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from panbayes.bayesnet.learning import candidate_scores
 from panbayes.bayesnet.learning.search import Candidate, Candidates, Choose
 from panbayes.dp.mechanisms import select
 from panbayes.dp.noise import Noise, Selection
-from panbayes.dp.sensitivity import per_person, step_sensitivity
+from panbayes.dp.sensitivity import score_per_person, step_sensitivity
 from panbayes.exact.score_rounding import ScoreName
 from panbayes.tables.table import Table
 
@@ -61,7 +61,7 @@ def private_choice(table: Table, *, score: ScoreName, epsilon: Fraction, mechani
         if unit is None or unit.max_records == 1:  # one record each: their number is the public number of persons
             delta = step_sensitivity(score, records=table.size, candidates=pairs)
         else:
-            delta = per_person(score, persons=table.size, max_records=unit.max_records, candidates=pairs)
+            delta = score_per_person(score, persons=table.size, max_records=unit.max_records, candidates=pairs)
         # A step in which nothing can matter still has to choose: any positive sensitivity will do.
         delta = delta or math.ulp(1.0)
         chosen = select(scores[allowed], sensitivity=delta, epsilon=epsilon, mechanism=mechanism, noise=noise)

@@ -42,7 +42,7 @@ def open_gates(
                 name: Gate(
                     table,
                     study,
-                    stack.enter_context(Ledger.throwaway()),
+                    stack.enter_context(Ledger.in_memory()),
                     SimulatedNoise(simulate).spawn(f"holder {name}".encode()),
                     report=_report,
                 ).ask

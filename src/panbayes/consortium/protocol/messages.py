@@ -8,11 +8,11 @@ business. A holder answers with a release or a refusal; the text of a refusal de
 ===================== ========================================= =============================
 query                 the holder answers with                   mechanism
 ===================== ========================================= =============================
-:class:`CountsQuery`  noisy contingency tables                  discrete Laplace
-:class:`VoteQuery`    one (attribute, parents) pair             permute-and-flip, exponential
+:class:`TablesQuery`  noisy contingency tables                  discrete Laplace
+:class:`ParentChoiceQuery`    one (attribute, parents) pair             permute-and-flip, exponential
 :class:`ModelQuery`   a structure and its noisy tables          PrivBayes inside the holder
-:class:`TablesQuery`  noisy tables of grouped values            discrete Laplace or Gaussian
-:class:`ChoiceQuery`  the tables furthest from what is expected permute-and-flip, exponential
+:class:`GroupedTablesQuery`  noisy tables of grouped values            discrete Laplace or Gaussian
+:class:`TableChoiceQuery`  the tables furthest from what is expected permute-and-flip, exponential
 ===================== ========================================= =============================
 
 Messages are strict: unknown fields, other types, tags or numbers out of range do not decode. A new kind of query is a
@@ -34,24 +34,24 @@ __all__ = [
     "Answer",
     "Candidate",
     "Cells",
-    "ChoiceAnswer",
-    "ChoiceQuery",
-    "CountsAnswer",
-    "CountsQuery",
+    "GroupedTablesAnswer",
+    "GroupedTablesQuery",
     "Grouping",
     "ModelAnswer",
     "ModelQuery",
     "Pair",
+    "ParentChoiceAnswer",
+    "ParentChoiceQuery",
     "Query",
     "Question",
     "Refusal",
     "RefusalCode",
     "Release",
     "Reply",
+    "TableChoiceAnswer",
+    "TableChoiceQuery",
     "TablesAnswer",
     "TablesQuery",
-    "VoteAnswer",
-    "VoteQuery",
     "pack_cells",
     "question",
     "ratio",
@@ -94,7 +94,7 @@ class Pair(_Message, frozen=True, array_like=True):
     parents: Parents
 
 
-class CountsQuery(_Message, frozen=True, tag="counts"):
+class TablesQuery(_Message, frozen=True, tag="counts"):
     """Noisy contingency tables of ``sets``, at ``epsilon`` for all of them together, in equal shares.
 
     With ``clip`` the holder sets negative counts to zero before it answers.
@@ -105,7 +105,7 @@ class CountsQuery(_Message, frozen=True, tag="counts"):
     clip: bool
 
 
-class VoteQuery(_Message, frozen=True, tag="vote"):
+class ParentChoiceQuery(_Message, frozen=True, tag="vote"):
     """Which (attribute, parents) next, given the attributes already ``placed``, at ``epsilon``.
 
     Candidates are all pairs of an attribute not placed and min(``degree``, placed) parents among those placed.
@@ -152,7 +152,7 @@ class Grouping(_Message, frozen=True, array_like=True):
     groups: Annotated[tuple[Annotated[int, Meta(ge=0, lt=2**16)], ...], Meta(max_length=2**16)]
 
 
-class TablesQuery(_Message, frozen=True, tag="tables"):
+class GroupedTablesQuery(_Message, frozen=True, tag="tables"):
     """Noisy tables of grouped values, at ``loss`` for all of them together; table t gets the share weight_t/Σ weight.
 
     ``views`` name the axes of each table among ``groupings``.
@@ -173,7 +173,7 @@ class Candidate(_Message, frozen=True, array_like=True):
     penalty: Annotated[int, Meta(ge=0, lt=2**31)]
 
 
-class ChoiceQuery(_Message, frozen=True, tag="choice"):
+class TableChoiceQuery(_Message, frozen=True, tag="choice"):
     """Which tables are furthest from what a public model expects: at most ``picks`` of them, at ``loss`` altogether.
 
     A candidate's score is ½‖c − e‖₁ − penalty, c its table and e what is ``expected`` in its cells (all candidates'
@@ -193,7 +193,7 @@ class ChoiceQuery(_Message, frozen=True, tag="choice"):
     loss: Ratio
 
 
-Query: TypeAlias = CountsQuery | VoteQuery | ModelQuery | TablesQuery | ChoiceQuery
+Query: TypeAlias = TablesQuery | ParentChoiceQuery | ModelQuery | GroupedTablesQuery | TableChoiceQuery
 
 
 class Question(_Message, frozen=True):
@@ -205,13 +205,13 @@ class Question(_Message, frozen=True):
     query: Query
 
 
-class CountsAnswer(_Message, frozen=True, tag="counts"):
+class TablesAnswer(_Message, frozen=True, tag="counts"):
     """The tables asked for, end to end, each in C order with the axes in the order of its set."""
 
     cells: Cells
 
 
-class VoteAnswer(_Message, frozen=True, tag="vote"):
+class ParentChoiceAnswer(_Message, frozen=True, tag="vote"):
     """The pair chosen."""
 
     pair: Pair
@@ -224,19 +224,19 @@ class ModelAnswer(_Message, frozen=True, tag="model"):
     cells: Cells
 
 
-class TablesAnswer(_Message, frozen=True, tag="tables"):
+class GroupedTablesAnswer(_Message, frozen=True, tag="tables"):
     """The tables asked for, end to end, each in C order with the axes in the order of its view."""
 
     cells: Cells
 
 
-class ChoiceAnswer(_Message, frozen=True, tag="choice"):
+class TableChoiceAnswer(_Message, frozen=True, tag="choice"):
     """The candidates taken, by their positions in the query, in the order of taking."""
 
     taken: Annotated[tuple[Annotated[int, Meta(ge=0, lt=1_000_000)], ...], Meta(max_length=10_000)]
 
 
-Answer: TypeAlias = CountsAnswer | VoteAnswer | ModelAnswer | TablesAnswer | ChoiceAnswer
+Answer: TypeAlias = TablesAnswer | ParentChoiceAnswer | ModelAnswer | GroupedTablesAnswer | TableChoiceAnswer
 
 
 class Release(_Message, frozen=True, tag="release"):

@@ -18,11 +18,11 @@ from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 from panbayes.consortium.analyst.asking import Holders, expect
 from panbayes.consortium.analyst.pooled_counts import split_cells
 from panbayes.consortium.protocol.messages import (
-    ChoiceQuery,
+    GroupedTablesAnswer,
+    GroupedTablesQuery,
     Grouping,
     Release,
-    TablesAnswer,
-    TablesQuery,
+    TableChoiceQuery,
     ratio,
 )
 from panbayes.privacy import composition
@@ -47,7 +47,7 @@ class Run:
 
     def ask(
         self,
-        query: TablesQuery | ChoiceQuery,
+        query: GroupedTablesQuery | TableChoiceQuery,
         what: str,
         *,
         round_number: int,
@@ -58,7 +58,7 @@ class Run:
         loss = Fraction(query.loss)
         cost: Loss = Pure(loss) if query.privacy == "pure" else ZeroConcentrated(loss)
         pure = query.privacy == "pure"
-        if isinstance(query, TablesQuery):
+        if isinstance(query, GroupedTablesQuery):
             mechanism = "discrete Laplace" if pure else "discrete Gaussian"
         else:
             mechanism = "permute-and-flip" if pure else "exponential mechanism"
@@ -76,7 +76,7 @@ class Run:
         Returns each holder's tables, and the laws of the noise in one holder's cells.
         """
         groupings, views = views_of(axes, self.sizes)
-        query = TablesQuery(
+        query = GroupedTablesQuery(
             privacy=self.budget.privacy,
             adjacency=self.budget.adjacency,
             groupings=groupings,
@@ -88,7 +88,7 @@ class Run:
         shapes = [tuple(self.sizes[a] if g is None else int(g.max()) + 1 for a, g in axis) for axis in axes]
         found = {}
         for name, release in releases.items():
-            cells = expect(release, TablesAnswer).cells
+            cells = expect(release, GroupedTablesAnswer).cells
             found[name] = [table.astype(np.float64) for table in split_cells(cells, shapes)]
         whole = sum(weights)
         return found, [self.budget.law(share * weight / whole, 1) for weight in weights]

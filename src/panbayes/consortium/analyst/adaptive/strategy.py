@@ -41,7 +41,7 @@ from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 from panbayes.consortium.analyst.adaptive.offers import Offer, pair_offers, price, triple_offers, turns
 from panbayes.consortium.analyst.adaptive.session import Run, views_of
 from panbayes.consortium.analyst.asking import Holders, expect
-from panbayes.consortium.protocol.messages import Candidate, ChoiceAnswer, ChoiceQuery, pack_cells, ratio
+from panbayes.consortium.protocol.messages import Candidate, TableChoiceAnswer, TableChoiceQuery, pack_cells, ratio
 from panbayes.privacy import composition
 from panbayes.privacy.loss import Pure
 from panbayes.privacy.statement import PrivacyStatement
@@ -221,7 +221,7 @@ def _choose(
             break
         groupings, views = views_of([offers[place].axes for place in free], run.sizes)
         cells = np.concatenate([expected[name][place].ravel() for place in free])
-        query = ChoiceQuery(
+        query = TableChoiceQuery(
             privacy=run.budget.privacy,
             adjacency=run.budget.adjacency,
             groupings=groupings,
@@ -237,7 +237,7 @@ def _choose(
         )
         what = f"{times} choices of a table of {len(offers[0].axes)} attributes"
         (release,) = run.ask(query, what, round_number=round_number, only=(name,)).values()
-        taken += [offers[free[place]] for place in expect(release, ChoiceAnswer).taken]
+        taken += [offers[free[place]] for place in expect(release, TableChoiceAnswer).taken]
     return taken
 
 

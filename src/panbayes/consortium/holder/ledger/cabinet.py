@@ -83,17 +83,17 @@ def open_ledgers(state: str | Path | None, holders: Mapping[str, tuple[str, byte
                 )
             path = found[0] if found else ledger_path(state, holder)
             ledger = opened.enter_context(Ledger.open(path, create=True))
-            with ledger.transaction() as turn:
-                turn.bind(schema, records)
-                known[path] = turn.bindings()
+            with ledger.transaction() as transaction:
+                transaction.bind(schema, records)
+                known[path] = transaction.bindings()
             ledgers[holder] = ledger
         opened.pop_all()
         return ledgers
 
 
 def _bindings(path: Path) -> Bindings:
-    with Ledger.open(path) as ledger, ledger.transaction(write=False) as turn:
-        return turn.bindings()
+    with Ledger.open(path) as ledger, ledger.transaction(write=False) as transaction:
+        return transaction.bindings()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ with the question and the reply it paid for, so that the same question gets the 
 
 All writing goes through :meth:`Ledger.transaction`: either everything in it is on disk when it ends, or nothing of it
 ever happened, whatever kills the process. The file itself is explained in
-:mod:`panbayes.consortium.holder.ledger.file`. :meth:`Ledger.throwaway` is a ledger in memory for simulated noise, where
+:mod:`panbayes.consortium.holder.ledger.file`. :meth:`Ledger.in_memory` is a ledger in memory for simulated noise, where
 nothing is spent because nothing is private.
 """
 
@@ -224,12 +224,12 @@ class Ledger:
         return cls(ledger_file.connect(place, busy_seconds=busy_seconds), place, busy_seconds)
 
     @classmethod
-    def throwaway(cls) -> Ledger:
+    def in_memory(cls) -> Ledger:
         """Return an empty ledger in memory, for simulated noise."""
         return cls(ledger_file.memory(), None, ledger_file.BUSY_SECONDS)
 
     @property
-    def kept(self) -> bool:
+    def durable(self) -> bool:
         """Whether the ledger is on disk."""
         return self.path is not None
 
@@ -262,31 +262,33 @@ class Ledger:
 
     def bind(self, schema: str, records: bytes) -> None:
         """Bind the ledger to records (a fingerprint) under a schema, or refuse; see :meth:`Transaction.bind`."""
-        with self.transaction() as turn:
-            turn.bind(schema, records)
+        with self.transaction() as transaction:
+            transaction.bind(schema, records)
 
     def set_cap(self, cap: Loss | None) -> None:
         """Set what all studies together may spend; None lifts the cap."""
-        with self.transaction() as turn:
-            turn.set_cap(cap)
+        with self.transaction() as transaction:
+            transaction.set_cap(cap)
 
     def summary(self) -> Summary:
         """Return where the ledger stands."""
-        with self.transaction(write=False) as turn:
-            spent = turn.spent()
+        with self.transaction(write=False) as transaction:
+            spent = transaction.spent()
             studies = []
-            for study, content in turn.connection.execute("SELECT hash, content FROM studies ORDER BY rowid"):
+            for study, content in transaction.connection.execute("SELECT hash, content FROM studies ORDER BY rowid"):
                 agreed = json.loads(content)
-                entries = turn.connection.execute("SELECT COUNT(*) FROM entries WHERE study = ?", (study,)).fetchone()
+                entries = transaction.connection.execute(
+                    "SELECT COUNT(*) FROM entries WHERE study = ?", (study,)
+                ).fetchone()
                 total = spent.get(study, NOTHING)
                 studies.append(Spending(study, agreed["name"], granted(agreed), total, entries[0]))
-            sequence, head = turn.last()
-            return Summary(tuple(studies), turn.cap(), sequence, first_head(turn.secret("ledger")), head)
+            sequence, head = transaction.last()
+            return Summary(tuple(studies), transaction.cap(), sequence, first_head(transaction.secret("ledger")), head)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry."""
-        with self.transaction(write=False) as turn:
-            return tuple(turn.entries())
+        with self.transaction(write=False) as transaction:
+            return tuple(transaction.entries())
 
     def close(self) -> None:
         """Let go of the file."""

@@ -41,44 +41,44 @@ def verify(ledger: Ledger, *, heads: Iterable[str] = ()) -> list[str]:
     ``heads`` are heads received with releases; each must be in the chain.
     """
     try:
-        with ledger.transaction(write=False) as turn:
-            return list(_faults(turn, ledger.kept, heads))
+        with ledger.transaction(write=False) as transaction:
+            return list(_faults(transaction, ledger.durable, heads))
     except InputError as error:
         return [error.found]
     except (AttributeError, KeyError, TypeError, ValueError):
         return ["something in it is not what panbayes writes"]
 
 
-def _faults(turn: Transaction, kept: bool, heads: Iterable[str]) -> Iterator[str]:
-    damage = [str(row[0]) for row in turn.connection.execute("PRAGMA integrity_check(5)")]
+def _faults(transaction: Transaction, kept: bool, heads: Iterable[str]) -> Iterator[str]:
+    damage = [str(row[0]) for row in transaction.connection.execute("PRAGMA integrity_check(5)")]
     if damage != ["ok"]:
         yield f"the file is damaged: {damage[0]}"
         return
     grants = {}
-    for study, content in turn.connection.execute("SELECT hash, content FROM studies"):
+    for study, content in transaction.connection.execute("SELECT hash, content FROM studies"):
         if hashlib.sha256(content.encode()).hexdigest() != study:
             yield f"study {study[:12]}: its content has been changed"
         else:
             grants[study] = granted(json.loads(content))
-    start = head = first_head(turn.secret("ledger"))
+    start = head = first_head(transaction.secret("ledger"))
     chain = {start}
     spent: dict[str, Loss] = {}
-    caps = list(turn.connection.execute("SELECT after, loss FROM caps ORDER BY position"))
-    for number, entry in enumerate(turn.entries(), start=1):
+    caps = list(transaction.connection.execute("SELECT after, loss FROM caps ORDER BY position"))
+    for number, entry in enumerate(transaction.entries(), start=1):
         where = f"entry {entry.sequence}"
         if entry.sequence != number:
             yield f"entry {number} is missing"
             return
-        yield from (f"{where}: {fault}" for fault in _entry_faults(turn, entry, head, kept))
+        yield from (f"{where}: {fault}" for fault in _entry_faults(transaction, entry, head, kept))
         spent[entry.study] = sum_of(spent.get(entry.study, NOTHING), entry.loss)
         if entry.study not in grants or not within(spent[entry.study], grants[entry.study]):
             yield f"{where}: its study has spent more than it was granted"
         cap = next((loss for after, loss in reversed(caps) if after < number), None)
-        if cap is not None and not within(total_loss(spent.values()), turn.loss(cap)):
+        if cap is not None and not within(total_loss(spent.values()), transaction.loss(cap)):
             yield f"{where}: the total is above the cap in force"
         head = entry.head
         chain.add(head)
-    stored = turn.connection.execute("SELECT value FROM meta WHERE key = 'head'").fetchone()
+    stored = transaction.connection.execute("SELECT value FROM meta WHERE key = 'head'").fetchone()
     if (start if stored is None else bytes(stored[0]).decode()) != head:
         yield "the newest entries are missing"
     for received in heads:
@@ -86,7 +86,7 @@ def _faults(turn: Transaction, kept: bool, heads: Iterable[str]) -> Iterator[str
             yield f"head {received[:12]}… was given out and is not here: an older copy was restored, or it is forged"
 
 
-def _entry_faults(turn: Transaction, entry: Entry, previous: str, kept: bool) -> Iterator[str]:
+def _entry_faults(transaction: Transaction, entry: Entry, previous: str, kept: bool) -> Iterator[str]:
     expected = next_head(
         sequence=entry.sequence,
         study=entry.study,
@@ -97,7 +97,7 @@ def _entry_faults(turn: Transaction, entry: Entry, previous: str, kept: bool) ->
     )
     if expected != entry.head:
         yield "its head does not follow from it and the one before"
-    stored = turn.stored(entry.question)
+    stored = transaction.stored(entry.question)
     if stored is None:
         yield "its question is missing"
         return
