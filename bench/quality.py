@@ -38,7 +38,7 @@ from panbayes.bayesnet.structure import Structure
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.consortium.agreement.study import Strategy, Study
 from panbayes.consortium.local.learn import learn
-from panbayes.privacy.composition import Adjacency
+from panbayes.privacy.adjacency import Adjacency
 from panbayes.tables.counting.count_tables import all_pairs
 from panbayes.tables.table import Table
 

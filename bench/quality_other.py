@@ -23,7 +23,7 @@ from panbayes.bayesnet.learning.search import penalised_greedy
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.consortium.agreement.study import Strategy, Study
 from panbayes.consortium.local.learn import learn
-from panbayes.privacy.composition import Adjacency
+from panbayes.privacy.adjacency import Adjacency
 from panbayes.tables.table import Table
 
 __all__ = ["main"]

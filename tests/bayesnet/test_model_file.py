@@ -16,8 +16,8 @@ from panbayes.bayesnet.factors import Factors
 from panbayes.bayesnet.formats.model_json import VERSION, decode_factors, encode_factors
 from panbayes.bayesnet.network import Network
 from panbayes.errors import InputError
-from panbayes.privacy.composition import Release, Sequential
-from panbayes.privacy.loss import Pure
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.composition import Sequential, Step
 from panbayes.privacy.statement import PrivacyStatement
 from tests.bayesnet.brute import random_network, seeds, tricky_schema
 
@@ -26,8 +26,8 @@ GOLDEN = Path(__file__).parent / "golden" / "model_v1.json"
 
 def statement() -> PrivacyStatement:
     parts = (
-        Release("structure", "exponential mechanism", Pure(Fraction(1, 2))),
-        Release("tables", "discrete Laplace", Pure(Fraction(1, 2))),
+        Step("structure", "exponential mechanism", Pure(Fraction(1, 2))),
+        Step("tables", "discrete Laplace", Pure(Fraction(1, 2))),
     )
     return PrivacyStatement(
         unit="record",
@@ -114,7 +114,7 @@ def test_edited_words_are_noticed(path: tuple[str, str]) -> None:
 def test_newer_and_other_files_are_refused() -> None:
     content = json.loads(encode_factors(private_network()))
     newer = {**content, "version": VERSION + 1, "novelty": 1}
-    damage(json.dumps(newer).encode(), "version 2 of the format; this panbayes reads up to version 1")
+    damage(json.dumps(newer).encode(), "version 3 of the format; this panbayes reads up to version 2")
     damage(json.dumps({**content, "version": 0}).encode(), "impossible version")
     damage(json.dumps({**content, "format": "cake"}).encode(), "is not a panbayes model")
     damage(json.dumps({**content, "extra": 1}).encode(), "not a whole model file")

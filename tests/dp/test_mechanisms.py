@@ -36,8 +36,8 @@ from panbayes.dp.mechanisms import (
 from panbayes.dp.noise import Noise, SecureNoise, Selection, SimulatedNoise
 from panbayes.dp.sampler import MAX_NOISE
 from panbayes.errors import InputError
-from panbayes.privacy.composition import Release, Sequential, loss_of
-from panbayes.privacy.loss import Pure
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.composition import Sequential, Step, loss_of
 
 HALF = Fraction(1, 2)
 FALSE_ALARM = 1e-11
@@ -122,7 +122,7 @@ def test_randomized_response_loses_ln_3() -> None:
     loss = randomized_response_loss(truth=HALF)
     assert math.log(3) <= float(loss.epsilon) <= math.log(3) + 1.1e-12
     assert randomized_response_loss(truth=Fraction(0)) == Pure(Fraction(0))
-    assert randomized_response_release("smokers", truth=HALF) == Release("smokers", "randomized response", loss)
+    assert randomized_response_release("smokers", truth=HALF) == Step("smokers", "randomized response", loss)
 
 
 def test_counts_keep_their_shape_and_get_noise_of_their_scale() -> None:
@@ -185,7 +185,7 @@ def test_releases_compose() -> None:
         )
     )
     assert loss_of(tree) == Pure(Fraction(1))
-    names = [part.mechanism for part in tree.parts if isinstance(part, Release)]
+    names = [part.mechanism for part in tree.parts if isinstance(part, Step)]
     assert names == ["discrete Laplace", "permute-and-flip", "exponential mechanism"]
 
 

@@ -18,7 +18,7 @@ from panbayes.dp import sensitivity
 from panbayes.dp.sensitivity import padded_score, step_sensitivity
 from panbayes.errors import InputError
 from panbayes.exact.score_rounding import MAX_RECORDS, ScoreName, f_error, information_error, r_error
-from panbayes.privacy.composition import Adjacency
+from panbayes.privacy.adjacency import Adjacency
 from panbayes.tables.counting.count_tables import contingencies
 
 SCORES: dict[ScoreName, Callable[[NDArray[np.int64]], float]] = {

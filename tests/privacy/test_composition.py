@@ -8,23 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panbayes.errors import InputError
+from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.composition import (
     Composition,
     Group,
     Parallel,
     PostProcessed,
-    Release,
     Sequential,
+    Step,
     loss_of,
 )
-from panbayes.privacy.loss import Pure, within
 from panbayes.privacy.statement import PrivacyStatement
 
-half = Release("counts of age", "discrete Laplace", Pure(Fraction(1, 2)))
-third = Release("choice of parents", "permute-and-flip", Pure(Fraction(1, 3)))
+half = Step("counts of age", "discrete Laplace", Pure(Fraction(1, 2)))
+third = Step("choice of parents", "permute-and-flip", Pure(Fraction(1, 3)))
 
 releases = st.builds(
-    Release,
+    Step,
     st.text(max_size=5),
     st.sampled_from(["discrete Laplace", "exponential"]),
     st.builds(Pure, st.fractions(min_value=0, max_value=9, max_denominator=1000)),
@@ -86,16 +86,16 @@ def test_a_statement_survives_json(tree: Composition) -> None:
 
 @given(trees)
 def test_the_total_is_never_below_any_step(tree: Composition) -> None:
-    def leaves(node: Composition) -> list[Release]:
+    def leaves(node: Composition) -> list[Step]:
         match node:
-            case Release():
+            case Step():
                 return [node]
             case Sequential() | Parallel():
                 return [leaf for part in node.parts for leaf in leaves(part)]
             case Group() | PostProcessed():
                 return leaves(node.part)
 
-    assert all(within(leaf.loss, loss_of(tree)) for leaf in leaves(tree))
+    assert all(leaf.loss.implies(loss_of(tree)) for leaf in leaves(tree))
 
 
 def test_the_lines_say_whom_what_and_how_much() -> None:

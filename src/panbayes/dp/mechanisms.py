@@ -31,8 +31,9 @@ from panbayes.dp.noise import Noise, Selection
 from panbayes.dp.sampler import MAX_SCALE, MIN_SCALE
 from panbayes.errors import InputError
 from panbayes.exact.bounds import log_above, root_above
-from panbayes.privacy.composition import Release
-from panbayes.privacy.loss import MAX_EPSILON, Pure, parse_epsilon
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.composition import Step
+from panbayes.privacy.written import MAX_EPSILON, parse_epsilon
 
 __all__ = [
     "MAX_COUNT",
@@ -83,9 +84,9 @@ def randomized_response_loss(*, truth: Fraction) -> Pure:
     return Pure(log_above((1 + p) / (1 - p)))
 
 
-def randomized_response_release(what: str, *, truth: Fraction) -> Release:
+def randomized_response_release(what: str, *, truth: Fraction) -> Step:
     """Describe one use of :func:`randomized_response`, each person answering once."""
-    return Release(what, "randomized response", randomized_response_loss(truth=truth))
+    return Step(what, "randomized response", randomized_response_loss(truth=truth))
 
 
 def randomized_response_fraction(answers: NDArray[np.bool_], *, truth: Fraction) -> float:
@@ -163,9 +164,9 @@ def discrete_laplace_loss(*, sensitivity: int, scale: Fraction) -> Pure:
     return Pure(Fraction(sensitivity) / scale)
 
 
-def discrete_laplace_release(what: str, *, epsilon: Fraction | Pure) -> Release:
+def discrete_laplace_release(what: str, *, epsilon: Fraction | Pure) -> Step:
     """Describe one use of :func:`discrete_laplace`."""
-    return Release(what, "discrete Laplace", Pure(_epsilon(epsilon)))
+    return Step(what, "discrete Laplace", Pure(_epsilon(epsilon)))
 
 
 def select_scale(*, sensitivity: Fraction | float, epsilon: Fraction | Pure) -> Fraction:
@@ -260,13 +261,13 @@ def select_loss(*, sensitivity: Fraction | float, scale: Fraction) -> Pure:
     return Pure(2 * Fraction(sensitivity) / scale)
 
 
-def select_release(what: str, *, epsilon: Fraction | Pure, mechanism: Selection) -> Release:
+def select_release(what: str, *, epsilon: Fraction | Pure, mechanism: Selection) -> Step:
     """Describe one use of :func:`select`."""
     names: dict[Selection, str] = {
         "exponential": "exponential mechanism",
         "permute-and-flip": "permute-and-flip",
     }
-    return Release(what, names[mechanism], Pure(_epsilon(epsilon)))
+    return Step(what, names[mechanism], Pure(_epsilon(epsilon)))
 
 
 def _epsilon(epsilon: Fraction | Pure) -> Fraction:

@@ -39,7 +39,7 @@ from panbayes.exact.score_rounding import (
     r_error,
     round_up,
 )
-from panbayes.privacy.composition import Adjacency
+from panbayes.privacy.adjacency import Adjacency
 
 __all__ = [
     "f_score",

@@ -1,12 +1,13 @@
 """How the losses of several releases combine, as small checked values.
 
 A result is described by a tree of what was done; :func:`loss_of` reads the total off it. The description is
-kept (it goes into the privacy statement), so a reader can check the sum instead of trusting it.
+kept (it goes into the privacy statement), so a reader can check the sum instead of trusting it, and account for the
+same events under another class of privacy.
 
 ======================= ============================== =====================================
 node                    loss                           thesis
 ======================= ============================== =====================================
-:class:`Release`        what its mechanism spends      Definition defn_dp
+:class:`Step`           what its event spends          Definition defn_dp
 :class:`Sequential`     the sum                        Theorem thm_composition
 :class:`Parallel`       the largest                    Theorem thm_parallel_composition
 :class:`Group`          ``size`` times; in zCDP        Theorem thm_group
@@ -23,33 +24,49 @@ and refuses the unsound combination.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from panbayes.errors import InputError
-from panbayes.privacy.loss import Loss, ZeroConcentrated, total_loss
+from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.classes.pure import NOTHING
+from panbayes.privacy.events import Event
+from panbayes.privacy.loss import Loss, largest, total
 
 __all__ = [
-    "Adjacency",
     "Composition",
     "Group",
     "Parallel",
     "PostProcessed",
-    "Release",
     "Sequential",
+    "Step",
     "loss_of",
 ]
 
-Adjacency: TypeAlias = Literal["replace", "add-remove"]
-"""Which tables count as neighbours: one record replaced (n public), or one record added or removed."""
-
 
 @dataclass(frozen=True, slots=True)
-class Release:
-    """One use of a mechanism: what was asked, by which mechanism, at which loss."""
+class Step:
+    """One use of a mechanism: ``what`` was asked, by which ``mechanism``, at which ``loss``.
+
+    The ``event`` says the same with its parameters; it is None in files that were written before events were kept.
+    """
 
     what: str
     mechanism: str
     loss: Loss
+    event: Event | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an event that loses more than is said."""
+        if self.event is None:
+            return
+        own = self.loss.of_event(self.event)
+        if own is None or own.amount > self.loss.amount or self.mechanism != self.event.mechanism:
+            raise ValueError(f"a step of {self.loss} by {self.mechanism} does not describe its event")
+
+    @classmethod
+    def of(cls, what: str, event: Event, *, loss: Loss) -> Step:
+        """Describe one event whose loss is at most ``loss``."""
+        return cls(what, event.mechanism, loss, event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,37 +122,42 @@ class PostProcessed:
     how: str
 
 
-Composition: TypeAlias = Release | Sequential | Parallel | Group | PostProcessed
+Composition: TypeAlias = Step | Sequential | Parallel | Group | PostProcessed
 
 
-def loss_of(composition: Composition) -> Loss:
-    """Return the total loss of what was done.
+def loss_of(composition: Composition, *, measure: Loss | None = None) -> Loss:
+    """Return the total loss of what was done, or its loss in the class of ``measure``, any loss of that class.
+
+    Under another class every event is accounted for anew; a step without an event is expressed in it.
 
     >>> from fractions import Fraction
-    >>> from panbayes.privacy.loss import Pure
-    >>> table = Release("counts of age", "discrete Laplace", Pure(Fraction(1, 4)))
+    >>> from panbayes.privacy.classes.pure import Pure
+    >>> from panbayes.privacy.classes.zcdp import ZeroConcentrated
+    >>> table = Step("counts of age", "discrete Laplace", Pure(Fraction(1, 4)))
     >>> loss_of(Sequential((table, Group(table, 3))))
     Pure(epsilon=Fraction(1, 1))
+    >>> loss_of(table, measure=ZeroConcentrated(Fraction(0)))
+    ZeroConcentrated(rho=Fraction(1, 32))
     """
     match composition:
-        case Release():
-            return composition.loss
+        case Step():
+            return composition.loss if measure is None else _accounted(composition, measure)
         case Sequential():
-            return total_loss(map(loss_of, composition.parts))
+            return total((NOTHING, *(loss_of(part, measure=measure) for part in composition.parts)))
         case Parallel():
-            return _largest([loss_of(part) for part in composition.parts])
+            return largest(loss_of(part, measure=measure) for part in composition.parts)
         case Group():
-            loss = loss_of(composition.part)
-            # zCDP grows with the square of the group (Bun and Steinke 2016, Proposition 1.9).
-            return loss * (composition.size**2 if isinstance(loss, ZeroConcentrated) else composition.size)
+            return loss_of(composition.part, measure=measure).for_group(composition.size)
         case PostProcessed():
-            return loss_of(composition.part)
+            return loss_of(composition.part, measure=measure)
 
 
-def _largest(losses: list[Loss]) -> Loss:
-    """Return the largest loss; among losses of both classes each is taken for the zCDP that it implies."""
-    in_rho = [loss for loss in losses if isinstance(loss, ZeroConcentrated)]
-    pure = [loss for loss in losses if not isinstance(loss, ZeroConcentrated)]
-    if not in_rho:
-        return max(pure)
-    return max([*in_rho, *(ZeroConcentrated(loss.epsilon**2 / 2) for loss in pure)])
+def _accounted(step: Step, measure: Loss) -> Loss:
+    known = measure.express(step.loss) if step.event is None else measure.of_event(step.event)
+    if known is None:
+        raise InputError(
+            "measure",
+            found=f"{step.mechanism} has no {measure.title} differential privacy",
+            remedy=f"ask for the {step.loss.title} loss",
+        )
+    return known

@@ -1,236 +1,148 @@
-"""Exact privacy losses: how much a release may reveal, as rational numbers.
+"""A privacy loss: an exact amount of one class of privacy, with its algebra.
 
-A budget that is added up thousands of times and compared with a cap must not drift, so ε is a
-:class:`fractions.Fraction` parsed from decimal text ("0.1" is 1/10, not the nearest double). Numerators and
-denominators are bounded, so that a number from an untrusted study file cannot be made expensive.
+A class of privacy is a subclass (:mod:`panbayes.privacy.classes`, one file each). It says what its losses are called,
+which losses of other classes it can express, how a group of people counts, and what it makes of events: the loss of an
+event, and the event that spends exactly a given loss. Everything else follows here:
 
-A loss is typed by its privacy class: :class:`Pure` (ε-differential privacy) or :class:`ZeroConcentrated` (ρ-zCDP, Bun
-and Steinke 2016). A class has its own ``class`` tag in :func:`loss_to_json`, and a reader that does not know the tag
-refuses it. Losses of different classes do not add or compare by accident: :func:`total_loss` and :func:`within` turn a
-pure ε into ρ = ε²/2, which it implies, where a sum or a limit is in ρ; nothing turns ρ into a pure ε. What (ε, δ) a ρ
-stands for is in :mod:`panbayes.privacy.zcdp`.
+=================== ==================================================================================
+``a.add(b)``        both about the same records (thesis: Theorem thm_composition)
+``a.times(n)``      n times the same
+``a.part(f)``       the fraction f of it; parts whose fractions add up to 1 add up to the whole
+``a.for_group(k)``  as a promise to k people, or to one person with k records (Theorem thm_group)
+``a.implies(b)``    whether whoever promises ``a`` has certainly promised ``b``
+``a.less(b)``       what is left of ``a`` after ``b``, at least nothing
+=================== ==================================================================================
+
+Losses of different classes add up and compare in a class that can express both, if there is one: a pure ε counts ε²/2
+in ρ, while nothing turns ρ into a pure ε.
 """
 
 from __future__ import annotations
 
-import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import ClassVar, Self
 
-from panbayes.errors import InputError
+from panbayes.privacy.adjacency import TableSensitivity
+from panbayes.privacy.events import Event, Selection
+from panbayes.privacy.written import show_fraction
 
-__all__ = [
-    "MAX_DIGITS",
-    "MAX_EPSILON",
-    "NOTHING",
-    "Loss",
-    "Pure",
-    "ZeroConcentrated",
-    "amount",
-    "loss_from_json",
-    "loss_to_json",
-    "parse_epsilon",
-    "sum_of",
-    "total_loss",
-    "within",
-]
-
-MAX_EPSILON: Final = 1000
-"""Above this ε the guarantee is empty; a larger number is taken for a slip of the pen."""
-
-MAX_DIGITS: Final = 30
-"""Digits allowed in a numerator or a denominator that comes from outside."""
-
-_DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?")
-_RATIO = re.compile(r"([0-9]{1,30})(?:/([0-9]{1,30}))?")
+__all__ = ["Loss", "largest", "total"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Pure:
-    """ε-differential privacy (thesis: Definition defn_dp), with an exact ``epsilon``.
+class Loss(ABC):
+    """An exact, non-negative amount of privacy lost; see the module. Equal amounts of one class are equal."""
 
-    >>> Pure(Fraction(1, 3)) + Pure(Fraction(1, 6))
-    Pure(epsilon=Fraction(1, 2))
-    >>> Pure(Fraction(1, 2)) * 3
-    Pure(epsilon=Fraction(3, 2))
-    """
+    __slots__ = ()
 
-    epsilon: Fraction
+    tag: ClassVar[str]
+    """The class's name in files and messages."""
 
-    def __post_init__(self) -> None:
-        """Refuse what is not an exact, non-negative number."""
-        if not isinstance(self.epsilon, Fraction):
-            raise TypeError(f"epsilon must be a Fraction, found {type(self.epsilon).__name__}")
-        if self.epsilon < 0:
-            raise ValueError(f"epsilon cannot be negative, found {self.epsilon}")
+    title: ClassVar[str]
+    """The class's name for people."""
 
-    def __add__(self, other: Pure) -> Pure:
-        """Add the losses of two releases about the same records (sequential composition)."""
-        return Pure(self.epsilon + other.epsilon)
+    key: ClassVar[str]
+    """The name of the amount in files."""
 
-    def __mul__(self, times: int) -> Pure:
-        """Multiply the loss: ``times`` releases, or a group of ``times`` people."""
-        return Pure(self.epsilon * times)
+    letter: ClassVar[str]
+    """The letter of the amount for people."""
+
+    @property
+    @abstractmethod
+    def amount(self) -> Fraction:
+        """The exact number."""
+
+    @abstractmethod
+    def with_amount(self, amount: Fraction) -> Self:
+        """Return the loss of the same class with another amount."""
+
+    @abstractmethod
+    def expressing(self, other: Loss, /) -> Self | None:
+        """Return a loss of this class that ``other``, of another class, implies; None if there is none."""
+
+    @abstractmethod
+    def for_group(self, size: int) -> Self:
+        """Return the loss as a promise to ``size`` people."""
+
+    @abstractmethod
+    def of_event(self, event: Event) -> Self | None:
+        """Return the loss of this class that an event has; None if this class cannot bound it."""
+
+    @abstractmethod
+    def tables_event(self, moved: TableSensitivity) -> Event:
+        """Return the event that spends this loss on tables that one person moves so far."""
+
+    @abstractmethod
+    def selection_event(self) -> Selection:
+        """Return the event that spends this loss on one draw of a high score."""
+
+    def times(self, number: int) -> Self:
+        """Return the loss of ``number`` such releases."""
+        return self.with_amount(self.amount * number)
+
+    def part(self, fraction: Fraction) -> Self:
+        """Return a ``fraction`` of the loss."""
+        return self.with_amount(self.amount * fraction)
+
+    def add(self, other: Loss) -> Loss:
+        """Return the loss of both together."""
+        return total((self, other))
+
+    def less(self, spent: Loss) -> Loss:
+        """Return what is left after ``spent``: nothing, where that is more or cannot be expressed."""
+        known = self.express(spent)
+        return self.with_amount(Fraction(0) if known is None else max(self.amount - known.amount, Fraction(0)))
+
+    def implies(self, limit: Loss) -> bool:
+        """Tell whether this loss is certainly no more than ``limit``."""
+        known = limit.express(self)
+        return known is not None and known.amount <= limit.amount
+
+    def express(self, other: Loss) -> Self | None:
+        """Return ``other`` as a loss of this class, None if it implies none."""
+        if isinstance(other, type(self)):
+            return other
+        return self.with_amount(Fraction(0)) if other.amount == 0 else self.expressing(other)
+
+    def json(self) -> dict[str, str]:
+        """Write the loss with its class tag and exact ratio; :mod:`panbayes.privacy.losses` reads it."""
+        return {"class": self.tag, self.key: str(self.amount)}
+
+    def amount_text(self) -> str:
+        """Show the number without its letter."""
+        return show_fraction(self.amount)
 
     def __str__(self) -> str:
-        """Show ε exactly where a short decimal can, else as a ratio with its value."""
-        return f"ε = {show_fraction(self.epsilon)}"
+        """Show the amount exactly where a short decimal can, else as a ratio with its value."""
+        return f"{self.letter} = {self.amount_text()}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ZeroConcentrated:
-    """ρ-zero-concentrated differential privacy (Bun and Steinke 2016), with an exact ``rho``.
+def total(losses: Iterable[Loss]) -> Loss:
+    """Add up losses about the same records, each expressed in a class that can express all of them.
 
-    The Rényi divergence of every order α between the outputs of neighbours is at most ρα. ε-differential privacy
-    implies it at ρ = ε²/2; losses of several releases add up; a group of k people has k²ρ.
+    Thesis: Theorem thm_composition.
 
-    >>> ZeroConcentrated(Fraction(1, 3)) + ZeroConcentrated(Fraction(1, 6))
-    ZeroConcentrated(rho=Fraction(1, 2))
-    """
-
-    rho: Fraction
-
-    def __post_init__(self) -> None:
-        """Refuse what is not an exact, non-negative number."""
-        if not isinstance(self.rho, Fraction):
-            raise TypeError(f"rho must be a Fraction, found {type(self.rho).__name__}")
-        if self.rho < 0:
-            raise ValueError(f"rho cannot be negative, found {self.rho}")
-
-    def __add__(self, other: ZeroConcentrated) -> ZeroConcentrated:
-        """Add the losses of two releases about the same records (sequential composition)."""
-        return ZeroConcentrated(self.rho + other.rho)
-
-    def __mul__(self, times: int) -> ZeroConcentrated:
-        """Multiply the loss: ``times`` releases. (A group of ``times`` people has ``times``² of it.)"""
-        return ZeroConcentrated(self.rho * times)
-
-    def __str__(self) -> str:
-        """Show ρ exactly where a short decimal can, else as a ratio with its value."""
-        return f"ρ = {show_fraction(self.rho)}"
-
-
-Loss: TypeAlias = Pure | ZeroConcentrated
-
-NOTHING: Final = Pure(Fraction(0))
-"""No loss at all; it adds to losses of either class."""
-
-
-def amount(loss: Loss) -> str:
-    """Show the number of a loss without its letter.
-
-    >>> amount(Pure(Fraction(1, 8)))
-    '0.125'
-    """
-    return show_fraction(loss.epsilon if isinstance(loss, Pure) else loss.rho)
-
-
-def show_fraction(value: Fraction) -> str:
-    """Write a fraction for people: a short decimal if that is exact, else a ratio with its rounded value.
-
-    >>> show_fraction(Fraction(1, 8)), show_fraction(Fraction(1, 903))
-    ('0.125', '1/903 (0.00110742)')
-    """
-    decimal = f"{float(value):.6g}"
-    return decimal if Fraction(decimal) == value else f"{value} ({decimal})"
-
-
-def parse_epsilon(text: str | int | float | Fraction, *, argument: str = "epsilon") -> Fraction:
-    """Read a positive ε exactly from what a person wrote.
-
-    Decimal text and integers are taken as they stand; a float counts as its shortest decimal text, so that
-    ``0.1`` means one tenth. ``argument`` is the name used in the error.
-
-    >>> parse_epsilon("0.1"), parse_epsilon(0.1), parse_epsilon("2"), parse_epsilon("5e-1")
-    (Fraction(1, 10), Fraction(1, 10), Fraction(2, 1), Fraction(1, 2))
-    """
-    remedy = f"give a decimal number above 0 and at most {MAX_EPSILON}, such as 1.0"
-    if isinstance(text, Fraction):
-        value = text
-    elif isinstance(text, bool):
-        raise InputError(argument, found=f"found {text}", remedy=remedy)
-    else:
-        written = repr(text) if isinstance(text, float) else str(text).strip()
-        if not _DECIMAL.fullmatch(written) or sum(c.isdigit() for c in written) > MAX_DIGITS:
-            raise InputError(argument, found=f"found {written[:40]!r}", remedy=remedy)
-        value = Fraction(written)
-    if not 0 < value <= MAX_EPSILON or value.denominator >= 10**MAX_DIGITS:
-        raise InputError(argument, found=f"found {str(text)[:40]}", remedy=remedy)
-    return value
-
-
-def _in_rho(loss: Loss) -> ZeroConcentrated:
-    """Return the zCDP that a loss implies: ρ = ε²/2 for a pure ε (Bun and Steinke 2016, Proposition 3.3)."""
-    return ZeroConcentrated(loss.epsilon**2 / 2) if isinstance(loss, Pure) else loss
-
-
-def total_loss(losses: Iterable[Loss]) -> Loss:
-    """Add up losses about the same records (thesis: Theorem thm_composition).
-
-    Pure losses add up to a pure loss. As soon as one is in ρ the total is, and every pure ε among them counts ε²/2.
-
-    >>> total_loss([Pure(Fraction(1)), ZeroConcentrated(Fraction(1, 4)), Pure(Fraction(1))])
+    >>> from panbayes.privacy.classes.pure import Pure
+    >>> from panbayes.privacy.classes.zcdp import ZeroConcentrated
+    >>> total([Pure(Fraction(1)), ZeroConcentrated(Fraction(1, 4)), Pure(Fraction(1))])
     ZeroConcentrated(rho=Fraction(5, 4))
     """
+    known = _in_one_class(losses)
+    return known[0].with_amount(sum((loss.amount for loss in known), Fraction(0)))
+
+
+def largest(losses: Iterable[Loss]) -> Loss:
+    """Return the largest of some losses, each expressed in a class that can express all of them."""
+    return max(_in_one_class(losses), key=lambda loss: loss.amount)
+
+
+def _in_one_class(losses: Iterable[Loss]) -> list[Loss]:
+    """Express all losses in the class of one of them: the weakest, so that a sum with some ρ in it is in ρ."""
     found = list(losses)
-    pure = [loss for loss in found if isinstance(loss, Pure)]
-    if len(pure) == len(found):
-        return Pure(sum((loss.epsilon for loss in pure), Fraction(0)))
-    return ZeroConcentrated(sum((_in_rho(loss).rho for loss in found), Fraction(0)))
-
-
-def sum_of(loss: Loss, more: Loss) -> Loss:
-    """Add two losses; see :func:`total_loss`."""
-    return total_loss((loss, more))
-
-
-def within(loss: Loss, limit: Loss) -> bool:
-    """Tell whether ``loss`` is certainly no more than ``limit``.
-
-    >>> within(Pure(Fraction(1)), ZeroConcentrated(Fraction(1, 2)))
-    True
-    >>> within(ZeroConcentrated(Fraction(1, 10**9)), Pure(Fraction(100)))  # zCDP implies no pure ε
-    False
-    """
-    match loss, limit:
-        case Pure(), Pure():
-            return loss.epsilon <= limit.epsilon
-        case _, ZeroConcentrated():
-            return _in_rho(loss).rho <= limit.rho
-        case ZeroConcentrated(), Pure():
-            return loss.rho == 0
-    raise TypeError("a loss is Pure or ZeroConcentrated")
-
-
-def loss_to_json(loss: Loss) -> dict[str, str]:
-    """Write a loss with its class tag and exact ratios.
-
-    >>> loss_to_json(Pure(Fraction(1, 3))), loss_to_json(ZeroConcentrated(Fraction(1, 8)))
-    ({'class': 'pure', 'epsilon': '1/3'}, {'class': 'zcdp', 'rho': '1/8'})
-    """
-    if isinstance(loss, Pure):
-        return {"class": "pure", "epsilon": str(loss.epsilon)}
-    return {"class": "zcdp", "rho": str(loss.rho)}
-
-
-def loss_from_json(data: object, *, argument: str) -> Loss:
-    """Read what :func:`loss_to_json` wrote; refuse an unknown class rather than guess."""
-    match data:
-        case {"class": "pure", "epsilon": value, **rest} if not rest:
-            return Pure(_exact(value, "epsilon", argument=argument))
-        case {"class": "zcdp", "rho": value, **rest} if not rest:
-            return ZeroConcentrated(_exact(value, "rho", argument=argument))
-    raise InputError(
-        argument,
-        found="found a privacy loss of an unknown class",
-        remedy="use a version of panbayes that knows it; this one knows: pure, zcdp",
-    )
-
-
-def _exact(value: object, name: str, *, argument: str) -> Fraction:
-    match = _RATIO.fullmatch(value) if isinstance(value, str) else None
-    if match is None or int(match[2] or 1) == 0:
-        raise InputError(argument, found=f"found a damaged {name}", remedy="use the file as panbayes wrote it")
-    return Fraction(int(match[1]), int(match[2] or 1))
+    for candidate in {type(loss): loss for loss in found}.values():
+        known = [loss if type(loss) is type(candidate) else candidate.expressing(loss) for loss in found]
+        expressed = [loss for loss in known if loss is not None]
+        if len(expressed) == len(found):
+            return expressed
+    raise TypeError("losses must be some, and of classes that one of them can express")

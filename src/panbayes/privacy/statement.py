@@ -13,17 +13,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from panbayes.errors import InputError
-from panbayes.privacy.composition import (
-    Adjacency,
-    Composition,
-    Group,
-    Parallel,
-    PostProcessed,
-    Release,
-    Sequential,
-    loss_of,
-)
-from panbayes.privacy.loss import Loss, Pure, ZeroConcentrated, loss_from_json, loss_to_json
+from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.composition import Composition, Group, Parallel, PostProcessed, Sequential, Step, loss_of
+from panbayes.privacy.events import event_from_json, event_to_json
+from panbayes.privacy.loss import Loss
+from panbayes.privacy.losses import CLASSES, loss_from_json
 
 __all__ = ["PrivacyStatement", "composition_from_json", "composition_to_json"]
 
@@ -31,7 +25,6 @@ _NEIGHBOURS: Final[Mapping[Adjacency, str]] = {
     "replace": "replacing one {unit} by another; the number of {unit}s is public",
     "add-remove": "adding or removing one {unit}; the number of {unit}s is private",
 }
-_CLASSES: Final[Mapping[type[Loss], str]] = {Pure: "pure", ZeroConcentrated: "zero-concentrated"}
 MAX_DEPTH: Final = 20
 
 
@@ -55,12 +48,23 @@ class PrivacyStatement:
         """The total loss."""
         return loss_of(self.composition)
 
+    def loss_as(self, tag: str) -> Loss:
+        """Return the total loss in another class of privacy ("pure", "zcdp"), accounted for event by event."""
+        if tag not in CLASSES:
+            raise InputError("class", found=f'found "{tag}"', remedy=f"give one of: {', '.join(CLASSES)}")
+        return loss_of(self.composition, measure=CLASSES[tag])
+
+    @property
+    def has_events(self) -> bool:
+        """Whether any step is kept with its parameters."""
+        return _has_events(self.composition)
+
     def lines(self) -> list[str]:
         """Say it in plain lines for people."""
         verdict = [] if self.private else ["NOT PRIVATE: the noise was simulated from a seed. Do not release this."]
         return [
             *verdict,
-            f"Guarantee: {self.loss} ({_CLASSES[type(self.loss)]} differential privacy)",
+            f"Guarantee: {self.loss} ({self.loss.title} differential privacy)",
             f"Protects: {_NEIGHBOURS[self.adjacency].format(unit=self.unit)}",
             "Spent on:",
             *(f"  {line}" for line in _describe(self.composition)),
@@ -75,7 +79,7 @@ class PrivacyStatement:
             "private": self.private,
             "unit": self.unit,
             "adjacency": self.adjacency,
-            "total": loss_to_json(self.loss),
+            "total": self.loss.json(),
             "composition": composition_to_json(self.composition),
             "public": list(self.public),
             "notes": list(self.notes),
@@ -112,13 +116,30 @@ class PrivacyStatement:
         return statement
 
 
+def _has_events(node: Composition) -> bool:
+    match node:
+        case Step():
+            return node.event is not None
+        case Sequential() | Parallel():
+            return any(_has_events(part) for part in node.parts)
+        case Group() | PostProcessed():
+            return _has_events(node.part)
+
+
 def _damaged(argument: str, what: str) -> InputError:
     return InputError(argument, found=f"found {what} that cannot be right", remedy="use the file as panbayes wrote it")
 
 
+def _step(what: str, mechanism: str, loss: Loss, event: object, *, argument: str) -> Step:
+    try:
+        return Step(what, mechanism, loss, event_from_json(event, argument=argument))
+    except ValueError:
+        raise _damaged(argument, "a step that does not describe its event") from None
+
+
 def _describe(node: Composition) -> list[str]:
     match node:
-        case Release():
+        case Step():
             return [f"{node.what}: {node.loss}, {node.mechanism}"]
         case Sequential():
             return [line for part in node.parts for line in _describe(part)]
@@ -128,8 +149,7 @@ def _describe(node: Composition) -> list[str]:
             return [f"each of {len(node.parts)} separate tables, at most {loss_of(node)} each:", *inner]
         case Group():
             inner = [f"  {line}" for line in _describe(node.part)]
-            times = node.size if isinstance(loss_of(node.part), Pure) else node.size**2
-            return [f"{node.size} records per person, so {times} times:", *inner]
+            return [f"{node.size} records per person, so {loss_of(node)} in all:", *inner]
         case PostProcessed():
             return [*_describe(node.part), f"{node.how}: computed from the above, free"]
 
@@ -137,8 +157,9 @@ def _describe(node: Composition) -> list[str]:
 def composition_to_json(node: Composition) -> dict[str, object]:
     """Write a composition tree as plain JSON values."""
     match node:
-        case Release():
-            return {"release": node.what, "mechanism": node.mechanism, "loss": loss_to_json(node.loss)}
+        case Step():
+            step: dict[str, object] = {"release": node.what, "mechanism": node.mechanism, "loss": node.loss.json()}
+            return step if node.event is None else {**step, "event": event_to_json(node.event)}
         case Sequential():
             return {"sequential": [composition_to_json(part) for part in node.parts]}
         case Parallel():
@@ -163,7 +184,9 @@ def composition_from_json(data: object, *, argument: str, depth: int = 0) -> Com
         raise _damaged(argument, "a composition")
     match data:
         case {"release": str(what), "mechanism": str(mechanism), "loss": loss, **rest} if not rest:
-            return Release(what, mechanism, loss_from_json(loss, argument=argument))
+            return Step(what, mechanism, loss_from_json(loss, argument=argument))
+        case {"release": str(what), "mechanism": str(mechanism), "loss": loss, "event": event, **rest} if not rest:
+            return _step(what, mechanism, loss_from_json(loss, argument=argument), event, argument=argument)
         case {"sequential": list(parts), **rest} if not rest:
             return Sequential(tuple(inner(part) for part in parts))
         case {

@@ -29,7 +29,7 @@ import numpy as np
 
 from panbayes.dp.noise import Noise, SecureNoise
 from panbayes.errors import InputError
-from panbayes.privacy.loss import parse_epsilon
+from panbayes.privacy.written import parse_epsilon
 from panbayes.stream.accuracy.density_error import worst_rmse
 from panbayes.stream.accuracy.statistic_law import confidence_interval
 from panbayes.stream.guarantee.calibration import sound

@@ -29,7 +29,8 @@ from panbayes.consortium.protocol.messages import (
 )
 from panbayes.dp.noise import SimulatedNoise
 from panbayes.errors import InputError, InternalError
-from panbayes.privacy.loss import Pure, total_loss
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.loss import total
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.table import Table
@@ -106,7 +107,7 @@ def test_every_holder_spends_exactly_epsilon(strategy: Strategy, degree: int) ->
     agreed = study(strategy, "7/10", degree=degree)
     holders = Recorded(agreed, holders_for(strategy))
     network = learn_from(holders)
-    assert total_loss(loss_of(query) for _, query in holders.asked) == Pure(Fraction(7, 10))
+    assert total(loss_of(query) for _, query in holders.asked) == Pure(Fraction(7, 10))
     assert network.privacy is not None
     assert network.privacy.loss == Pure(Fraction(7, 10))
     assert not network.privacy.private  # simulated

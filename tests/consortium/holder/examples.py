@@ -19,7 +19,8 @@ from panbayes.consortium.protocol.messages import (
     question,
     ratio,
 )
-from panbayes.privacy.loss import Loss, Pure
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.loss import Loss
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table

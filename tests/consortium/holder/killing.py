@@ -41,7 +41,7 @@ from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.ledger import Ledger, Transaction
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.dp.noise import SecureNoise, SimulatedNoise
-from panbayes.privacy.loss import Pure
+from panbayes.privacy.classes.pure import Pure
 from tests.consortium.holder.examples import asked, pure, released, script, study, table
 
 if TYPE_CHECKING:

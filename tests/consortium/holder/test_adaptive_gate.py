@@ -26,8 +26,9 @@ from panbayes.consortium.protocol.messages import (
     ratio,
 )
 from panbayes.dp.noise import SecureNoise
-from panbayes.privacy.loss import Loss, Pure, ZeroConcentrated
-from panbayes.privacy.zcdp import rho_for
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.classes.zcdp import ZeroConcentrated, rho_for
+from panbayes.privacy.loss import Loss
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import SCHEMA, asked, refused, released, singles, study, table

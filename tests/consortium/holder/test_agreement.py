@@ -12,7 +12,7 @@ from panbayes.consortium.agreement.study import Strategy, Study
 from panbayes.consortium.holder.agreement import NotInStudyError, check_query, times_allowed
 from panbayes.consortium.holder.answers import loss_of
 from panbayes.consortium.protocol.messages import ParentChoiceQuery, Query, TablesQuery
-from panbayes.privacy.loss import total_loss
+from panbayes.privacy.loss import total
 from tests.consortium.holder.examples import model, pure, script, singles, statistics, study, tables_of_votes, votes
 
 STRATEGIES: tuple[Strategy, ...] = (
@@ -30,7 +30,7 @@ def test_every_strategy_may_ask_its_own_and_spends_all_of_epsilon(strategy: Stra
     agreed = study(strategy, epsilon, split=split)
     for query in script(agreed):
         check_query(agreed, query)
-    assert pure(total_loss(map(loss_of, script(agreed)))) == Fraction(epsilon)
+    assert pure(total(map(loss_of, script(agreed)))) == Fraction(epsilon)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

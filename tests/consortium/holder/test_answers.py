@@ -30,7 +30,7 @@ from panbayes.dp import sensitivity
 from panbayes.dp.noise import SecureNoise, SimulatedNoise
 from panbayes.errors import InputError
 from panbayes.exact.score_rounding import ScoreName
-from panbayes.privacy.loss import Pure
+from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.counting.count_tables import contingency

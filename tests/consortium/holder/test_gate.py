@@ -23,7 +23,7 @@ from panbayes.consortium.protocol.codec import encode
 from panbayes.consortium.protocol.messages import Refusal, TablesAnswer, question
 from panbayes.dp.noise import Noise, SecureNoise, Selection, SimulatedNoise
 from panbayes.errors import LedgerError
-from panbayes.privacy.loss import Pure
+from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import (

@@ -26,7 +26,7 @@ from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.dp.noise import SecureNoise, SimulatedNoise
 from panbayes.errors import LedgerError
-from panbayes.privacy.loss import Pure
+from panbayes.privacy.classes.pure import Pure
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import SCHEMA, asked, pure, released, script, singles, study, table
 

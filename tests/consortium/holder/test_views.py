@@ -27,8 +27,9 @@ from panbayes.consortium.protocol.messages import (
 from panbayes.dp.noise import SimulatedNoise
 from panbayes.dp.sensitivity import l1_distance, table_l1, table_l2_squared
 from panbayes.errors import InputError
-from panbayes.privacy.composition import Adjacency
-from panbayes.privacy.loss import Pure, ZeroConcentrated
+from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.classes.zcdp import ZeroConcentrated
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table

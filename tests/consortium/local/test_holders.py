@@ -22,7 +22,7 @@ from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.protocol.messages import Release
 from panbayes.dp.noise import SecureNoise
 from panbayes.errors import HolderRefusedError, InputError, LedgerError
-from panbayes.privacy.loss import Pure
+from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import SCHEMA, pure, singles, study, table

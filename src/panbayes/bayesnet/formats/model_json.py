@@ -28,7 +28,9 @@ from panbayes.schema.schema import Schema, dump_schema
 __all__ = ["FORMAT", "MODEL", "VERSION", "decode_factors", "encode_factors"]
 
 FORMAT: Final = "panbayes network"
-VERSION: Final = 1
+VERSION: Final = 2
+"""Version 2 keeps the events of the privacy statement's steps; a statement without any is written as version 1."""
+
 MAX_BYTES: Final = 1 << 31
 
 T = TypeVar("T")
@@ -75,7 +77,7 @@ def encode_factors(network: Factors) -> bytes:
     names = network.schema.names
     body = _Body(
         format=FORMAT,
-        version=VERSION,
+        version=2 if network.privacy is not None and network.privacy.has_events else 1,
         schema=_Schema(network.schema.hash, dump_schema(network.schema)),
         structure=[_Pair(names[child], [names[p] for p in parents]) for child, parents in network.structure.pairs],
         tables=[table.ravel().tolist() for table in network.tables],

@@ -18,7 +18,7 @@ from panbayes.consortium.agreement.study import Strategy, Study
 from panbayes.consortium.local.learn import learn
 from panbayes.errors import InputError
 from panbayes.files import output_file, write_text
-from panbayes.privacy.loss import parse_epsilon, show_fraction
+from panbayes.privacy.written import parse_epsilon, show_fraction
 from panbayes.schema.schema import dump_schema
 from panbayes.tables.table import Table
 

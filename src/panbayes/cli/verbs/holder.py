@@ -12,7 +12,10 @@ from panbayes.consortium.holder.ledger.cabinet import SUFFIX, ledger_files, ledg
 from panbayes.consortium.holder.ledger.ledger import Ledger, Summary
 from panbayes.consortium.holder.ledger.verify import verify as verify_ledger
 from panbayes.errors import InputError, LedgerError
-from panbayes.privacy.loss import Loss, Pure, ZeroConcentrated, loss_to_json, parse_epsilon
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.classes.zcdp import ZeroConcentrated
+from panbayes.privacy.loss import Loss
+from panbayes.privacy.written import parse_epsilon
 
 __all__ = ["register"]
 
@@ -60,7 +63,7 @@ def show(ledger: Which = None, state: State = None, as_json: AsJson = False) -> 
                         "study": entry.study,
                         "question": entry.question,
                         "kind": entry.kind,
-                        "loss": loss_to_json(entry.loss),
+                        "loss": entry.loss.json(),
                         "reply": entry.reply,
                         "head": entry.head,
                     }
@@ -180,17 +183,17 @@ def _make_folder(folder: Path) -> None:
 def _facts(path: Path, summary: Summary) -> dict[str, object]:
     return {
         "ledger": str(path),
-        "cap": None if summary.cap is None else loss_to_json(summary.cap),
-        "spent": loss_to_json(summary.spent),
-        "left": None if summary.left is None else loss_to_json(summary.left),
+        "cap": None if summary.cap is None else summary.cap.json(),
+        "spent": summary.spent.json(),
+        "left": None if summary.left is None else summary.left.json(),
         "first": summary.first,
         "head": summary.head,
         "studies": [
             {
                 "name": study.name,
                 "study": study.study,
-                "grant": loss_to_json(study.grant),
-                "spent": loss_to_json(study.spent),
+                "grant": study.grant.json(),
+                "spent": study.spent.json(),
                 "releases": study.entries,
             }
             for study in summary.studies

@@ -166,7 +166,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Find the least sample for an error of at most ALPHA with probability 1 - BETA. Touches no data."""
-    from panbayes.privacy.loss import parse_epsilon
+    from panbayes.privacy.written import parse_epsilon
     from panbayes.stream.planning import plan as make_plan
 
     size = None

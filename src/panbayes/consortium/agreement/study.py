@@ -45,9 +45,11 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 
 from panbayes.errors import InputError
 from panbayes.exact.score_rounding import ScoreName
-from panbayes.privacy.composition import Adjacency
-from panbayes.privacy.loss import MAX_DIGITS, Loss, Pure, ZeroConcentrated, parse_epsilon
-from panbayes.privacy.zcdp import rho_for
+from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.classes.zcdp import rho_for
+from panbayes.privacy.loss import Loss
+from panbayes.privacy.losses import grant
+from panbayes.privacy.written import MAX_DIGITS, parse_epsilon
 from panbayes.schema.schema import Schema
 from panbayes.schema.toml_reader import Document, Section
 
@@ -194,7 +196,7 @@ class Study:
     @property
     def grant(self) -> Loss:
         """What the study may spend of each holder's people: ε, or with a delta the ρ that implies (ε, δ)."""
-        return ZeroConcentrated(rho_for(self.budget, self.delta)) if self.delta else Pure(self.budget)
+        return grant(self.budget, delta=self.delta)
 
     def canonical(self) -> dict[str, object]:
         """Return the content that all parties must share, as plain JSON values with exact ratios."""

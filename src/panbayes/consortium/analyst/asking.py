@@ -38,7 +38,7 @@ from panbayes.consortium.protocol.messages import (
 )
 from panbayes.errors import InternalError
 from panbayes.privacy import composition
-from panbayes.privacy.loss import Pure
+from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.statement import PrivacyStatement
 
 __all__ = [
@@ -122,9 +122,9 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(("panbayes analyst 1", *parts)).encode()).hexdigest()
 
 
-def step(what: str, mechanism: str, epsilon: Fraction) -> composition.Release:
+def step(what: str, mechanism: str, epsilon: Fraction) -> composition.Step:
     """Describe one step of what every holder spent."""
-    return composition.Release(what, mechanism, Pure(epsilon))
+    return composition.Step(what, mechanism, Pure(epsilon))
 
 
 def finish(
@@ -132,7 +132,7 @@ def finish(
     structure: Structure,
     counts: Counts,
     releases: Mapping[str, Release],
-    steps: tuple[composition.Release, ...],
+    steps: tuple[composition.Step, ...],
 ) -> Network:
     """Fit the tables and attach the statement of what was spent, for each holder's people.
 

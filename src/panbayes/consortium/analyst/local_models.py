@@ -76,7 +76,7 @@ def _model_query(study: Study) -> ModelQuery:
     )
 
 
-def _model_steps(study: Study) -> tuple[composition.Release, ...]:
+def _model_steps(study: Study) -> tuple[composition.Step, ...]:
     attributes = len(study.schema)
     return (
         step(f"{attributes - 1} choices of an attribute and its parents", study.mechanism, study.split * study.budget),

@@ -58,7 +58,8 @@ from panbayes.dp import sensitivity
 from panbayes.dp.mechanisms import discrete_laplace, discrete_laplace_scale
 from panbayes.dp.noise import Noise
 from panbayes.errors import InputError
-from panbayes.privacy.loss import Loss, Pure
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.loss import Loss
 from panbayes.schema.schema import Schema
 from panbayes.tables.counting.count_tables import DEFAULT_CELL_LIMIT, contingencies
 from panbayes.tables.table import Table

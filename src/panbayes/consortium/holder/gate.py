@@ -37,7 +37,8 @@ from panbayes.consortium.protocol.codec import MalformedError, WrongIdError, dec
 from panbayes.consortium.protocol.messages import Question, Refusal, RefusalCode, Release
 from panbayes.dp.noise import Noise
 from panbayes.errors import InputError
-from panbayes.privacy.loss import NOTHING, Loss, amount, sum_of, total_loss, within
+from panbayes.privacy.classes.pure import NOTHING
+from panbayes.privacy.loss import Loss, total
 from panbayes.tables.table import Table
 
 __all__ = ["Ask", "Gate", "Report"]
@@ -196,14 +197,14 @@ class Gate:
         spent = transaction.spent()
         here = spent.get(study.hash, NOTHING)
         grant = study.grant
-        if not within(sum_of(here, loss), grant):
+        if not loss.add(here).implies(grant):
             raise _RefusedError(
                 "over-budget",
-                f"the study grants {grant}; {amount(here)} is spent and this question costs {amount(loss)}",
+                f"the study grants {grant}; {here.amount_text()} is spent and this question costs {loss.amount_text()}",
             )
         cap = transaction.cap()
         elsewhere = (other for name, other in spent.items() if name != study.hash)
-        if cap is not None and not within(total_loss((*elsewhere, grant)), cap):
+        if cap is not None and not total((*elsewhere, grant)).implies(cap):
             # How much is left is about other studies, and not this asker's business.
             raise _RefusedError("over-budget", f"this holder's cap leaves no room for a study of {grant}")
 

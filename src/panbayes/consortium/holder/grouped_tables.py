@@ -50,7 +50,9 @@ from panbayes.dp.mechanisms import (
 from panbayes.dp.noise import Noise
 from panbayes.dp.sensitivity import l1_distance, table_l1, table_l2_squared
 from panbayes.errors import InputError
-from panbayes.privacy.loss import Loss, Pure, ZeroConcentrated
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.classes.zcdp import ZeroConcentrated
+from panbayes.privacy.loss import Loss
 from panbayes.schema.schema import Schema
 from panbayes.tables.counting.count_tables import DEFAULT_CELL_LIMIT, CountTables, contingencies
 from panbayes.tables.table import Table

@@ -32,7 +32,7 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
-from panbayes.privacy.composition import Adjacency
+from panbayes.privacy.adjacency import Adjacency
 
 __all__ = ["TOTAL", "Budget", "Plan", "PrivacyClass"]
 

@@ -26,7 +26,9 @@ from panbayes.consortium.protocol.messages import (
     ratio,
 )
 from panbayes.privacy import composition
-from panbayes.privacy.loss import Loss, Pure, ZeroConcentrated
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.classes.zcdp import ZeroConcentrated
+from panbayes.privacy.loss import Loss
 
 __all__ = ["Axes", "Run", "views_of"]
 
@@ -41,7 +43,7 @@ class Run:
     budget: Budget
     sizes: tuple[int, ...]
     ordered: tuple[bool, ...]
-    spent: dict[str, list[composition.Release]] = field(default_factory=dict)
+    spent: dict[str, list[composition.Step]] = field(default_factory=dict)
     private: bool = True
     sizes_of_holders: dict[str, int | None] = field(default_factory=dict)
 
@@ -63,7 +65,7 @@ class Run:
         else:
             mechanism = "permute-and-flip" if pure else "exponential mechanism"
         for name, release in releases.items():
-            self.spent.setdefault(name, []).append(composition.Release(what, mechanism, cost))
+            self.spent.setdefault(name, []).append(composition.Step(what, mechanism, cost))
             self.private = self.private and release.private
             self.sizes_of_holders[name] = release.size
         return releases

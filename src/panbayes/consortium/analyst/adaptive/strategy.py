@@ -43,7 +43,7 @@ from panbayes.consortium.analyst.adaptive.session import Run, views_of
 from panbayes.consortium.analyst.asking import Holders, expect
 from panbayes.consortium.protocol.messages import Candidate, TableChoiceAnswer, TableChoiceQuery, pack_cells, ratio
 from panbayes.privacy import composition
-from panbayes.privacy.loss import Pure
+from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.statement import PrivacyStatement
 
 __all__ = ["learn_adaptive"]
@@ -62,7 +62,7 @@ def learn_adaptive(holders: Holders) -> Network:
         Budget(
             "pure" if isinstance(grant, Pure) else "zcdp",
             study.adjacency,
-            grant.epsilon if isinstance(grant, Pure) else grant.rho,
+            grant.amount,
             schema.unit.max_records if schema.unit else 1,
         ),
         schema.sizes,

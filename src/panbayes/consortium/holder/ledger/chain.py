@@ -27,7 +27,7 @@ import msgspec
 
 from panbayes.consortium.protocol.codec import encode
 from panbayes.consortium.protocol.messages import Release
-from panbayes.privacy.loss import Loss, loss_to_json
+from panbayes.privacy.loss import Loss
 
 __all__ = ["Entry", "first_head", "loss_text", "next_head", "reply_digest"]
 
@@ -49,11 +49,11 @@ def loss_text(loss: Loss) -> str:
     """Write a loss as the one text that is stored and hashed.
 
     >>> from fractions import Fraction
-    >>> from panbayes.privacy.loss import Pure
+    >>> from panbayes.privacy.classes.pure import Pure
     >>> loss_text(Pure(Fraction(1, 3)))
     '{"class":"pure","epsilon":"1/3"}'
     """
-    return json.dumps(loss_to_json(loss), separators=(",", ":"), sort_keys=True)
+    return json.dumps(loss.json(), separators=(",", ":"), sort_keys=True)
 
 
 def _hash(*parts: str | int) -> str:

@@ -30,8 +30,9 @@ from panbayes.consortium.holder.ledger import file as ledger_file
 from panbayes.consortium.holder.ledger.binding import Bindings, keyed
 from panbayes.consortium.holder.ledger.chain import Entry, first_head, loss_text
 from panbayes.errors import InternalError, LedgerError
-from panbayes.privacy.loss import NOTHING, Loss, Pure, ZeroConcentrated, loss_from_json, sum_of, total_loss
-from panbayes.privacy.zcdp import rho_for
+from panbayes.privacy.classes.pure import NOTHING
+from panbayes.privacy.loss import Loss, total
+from panbayes.privacy.losses import grant, loss_from_json
 
 __all__ = ["Ledger", "Promise", "Spending", "Summary", "Transaction", "granted"]
 
@@ -41,9 +42,8 @@ Promise: TypeAlias = tuple[str, int | None]
 
 
 def granted(agreed: Mapping[str, str]) -> Loss:
-    """Return what a study may spend, from its stored content: ε, or the ρ of its (ε, δ)."""
-    epsilon, delta = Fraction(agreed["epsilon"]), Fraction(agreed["delta"])
-    return ZeroConcentrated(rho_for(epsilon, delta)) if delta else Pure(epsilon)
+    """Return what a study may spend, from its stored content."""
+    return grant(Fraction(agreed["epsilon"]), delta=Fraction(agreed["delta"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +69,13 @@ class Summary:
 
     @property
     def spent(self) -> Loss:
-        """The total over all studies, in ρ as soon as one of them or the cap is."""
-        cap = ZeroConcentrated(Fraction(0)) if isinstance(self.cap, ZeroConcentrated) else NOTHING
-        return total_loss((*(study.spent for study in self.studies), cap))
+        """The total over all studies, in the class of the cap where that can express it."""
+        return total((NOTHING if self.cap is None else self.cap.times(0), *(study.spent for study in self.studies)))
 
     @property
     def left(self) -> Loss | None:
         """What the cap leaves, None without a cap."""
-        match self.cap, self.spent:
-            case None, _:
-                return None
-            case ZeroConcentrated(rho=limit), ZeroConcentrated(rho=spent):
-                return ZeroConcentrated(max(limit - spent, Fraction(0)))
-            case Pure(epsilon=limit), Pure(epsilon=spent):
-                return Pure(max(limit - spent, Fraction(0)))
-        return NOTHING  # a cap in ε that was set after something was spent in ρ
+        return None if self.cap is None else self.cap.less(self.spent)
 
 
 class Transaction:
@@ -118,7 +110,7 @@ class Transaction:
         rows = self.connection.execute("SELECT study, loss, COUNT(*) FROM entries GROUP BY study, loss")
         sums: dict[str, Loss] = {}
         for study, loss, times in rows:
-            sums[study] = sum_of(sums.get(study, NOTHING), self.loss(loss) * times)
+            sums[study] = self.loss(loss).times(times).add(sums.get(study, NOTHING))
         return sums
 
     def cap(self) -> Loss | None:

@@ -30,7 +30,8 @@ from panbayes.consortium.holder.ledger.ledger import Ledger, Transaction, grante
 from panbayes.consortium.protocol.codec import MalformedError, decode_question, decode_reply
 from panbayes.consortium.protocol.messages import Release
 from panbayes.errors import InputError
-from panbayes.privacy.loss import NOTHING, Loss, sum_of, total_loss, within
+from panbayes.privacy.classes.pure import NOTHING
+from panbayes.privacy.loss import Loss, total
 
 __all__ = ["verify"]
 
@@ -70,11 +71,11 @@ def _faults(transaction: Transaction, kept: bool, heads: Iterable[str]) -> Itera
             yield f"entry {number} is missing"
             return
         yield from (f"{where}: {fault}" for fault in _entry_faults(transaction, entry, head, kept))
-        spent[entry.study] = sum_of(spent.get(entry.study, NOTHING), entry.loss)
-        if entry.study not in grants or not within(spent[entry.study], grants[entry.study]):
+        spent[entry.study] = entry.loss.add(spent.get(entry.study, NOTHING))
+        if entry.study not in grants or not spent[entry.study].implies(grants[entry.study]):
             yield f"{where}: its study has spent more than it was granted"
         cap = next((loss for after, loss in reversed(caps) if after < number), None)
-        if cap is not None and not within(total_loss(spent.values()), transaction.loss(cap)):
+        if cap is not None and not total(spent.values()).implies(transaction.loss(cap)):
             yield f"{where}: the total is above the cap in force"
         head = entry.head
         chain.add(head)

@@ -1,0 +1,60 @@
+"""Which tables count as neighbours, and how far neighbours' contingency tables can be apart.
+
+Under ``replace`` one person's record is replaced by another, and the number of people is public; under ``add-remove``
+one person is added or removed, and the number is private. With a privacy unit a person has up to m = ``max_records``
+records, and all of them may change (errata 6).
+
+=========================== ================= ==================
+T tables, released together  replace           add-remove
+=========================== ================= ==================
+L1                          2·m·T             m·T
+L2, squared                 2·m²·T            m²·T
+=========================== ================= ==================
+
+Replacing a record takes 1 from a cell and adds 1 to another; adding or removing one moves one cell; a person with up to
+m records does so m times (group privacy). In L2: replacing a person changes a table by Σᵢ (e_yᵢ − e_xᵢ) over at most m
+records that leave cells xᵢ for yᵢ (or only leave, or only come: e_x or e_y alone); each term has a norm of at most √2,
+the sum of at most m·√2, its square 2m². Adding or removing a person changes it by Σᵢ e_xᵢ, of norm m at most. The
+squares of several tables add up.
+
+**Distances.** ‖c − e‖₁ = Σ|c(x) − e(x)|, c a contingency table and e any fixed public numbers, moves by at most ``l1``
+of one table: by the triangle inequality |‖c' − e‖₁ − ‖c − e‖₁| ≤ ‖c' − c‖₁ whatever e is. The score ½‖c − e‖₁ moves by
+half of it. e may come from an untrusted analyst and need not be a distribution; it must only be fixed before c is
+looked at, and the arithmetic exact.
+
+Thesis: Theorem thm_group; see errata 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from panbayes.errors import InputError
+
+__all__ = ["Adjacency", "TableSensitivity"]
+
+Adjacency: TypeAlias = Literal["replace", "add-remove"]
+"""Which tables count as neighbours: one record replaced (n public), or one record added or removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSensitivity:
+    """The most by which one person can move some tables: ``l1`` in L1, √``l2_squared`` in L2.
+
+    >>> TableSensitivity.of(adjacency="replace"), TableSensitivity.of(adjacency="add-remove", max_records=3, tables=10)
+    (TableSensitivity(l1=2, l2_squared=2), TableSensitivity(l1=30, l2_squared=90))
+    """
+
+    l1: int
+    l2_squared: int
+
+    @classmethod
+    def of(cls, *, adjacency: Adjacency, max_records: int = 1, tables: int = 1) -> TableSensitivity:
+        """Return it for ``tables`` contingency tables of the same records, released together; see the module."""
+        if max_records < 1:
+            raise InputError("max_records", found=f"found {max_records}", remedy="give 1 or more")
+        if tables < 1:
+            raise InputError("tables", found=f"found {tables}", remedy="give 1 or more")
+        cells = 2 if adjacency == "replace" else 1
+        return cls(cells * max_records * tables, cells * max_records**2 * tables)

@@ -1,0 +1,100 @@
+"""Events in compositions and files: never a loss that its event does not have."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from panbayes.errors import InputError
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.classes.zcdp import ZeroConcentrated
+from panbayes.privacy.composition import Group, Parallel, PostProcessed, Sequential, Step, loss_of
+from panbayes.privacy.events import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Selection,
+    Together,
+    event_from_json,
+    event_to_json,
+)
+from panbayes.privacy.statement import PrivacyStatement
+
+ratios = st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6)
+simple: st.SearchStrategy[Event] = st.one_of(
+    st.builds(DiscreteLaplace, ratios, st.integers(1, 100)),
+    st.builds(DiscreteGaussian, ratios, st.integers(1, 100)),
+    st.builds(Selection, st.sampled_from(["permute-and-flip", "exponential"]), ratios),
+)
+events = simple | st.builds(Together, st.lists(simple, min_size=1, max_size=3).map(tuple), st.integers(1, 9))
+
+LAPLACE = DiscreteLaplace(Fraction(4), 2)
+TABLE = Step.of("a table", LAPLACE, loss=Pure(Fraction(1, 2)))
+CHOICE = Step.of("a choice", Selection("exponential", Fraction(1, 4)), loss=Pure(Fraction(1, 2)))
+
+
+@given(events)
+def test_what_is_written_is_read(event: Event) -> None:
+    assert event_from_json(json.loads(json.dumps(event_to_json(event))), argument="x") == event
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {},
+        {"laplace": "0", "l1": 2},
+        {"laplace": "1", "l1": 0},
+        {"laplace": "1", "l1": 2, "more": 1},
+        {"laplace": "1/0", "l1": 2},
+        {"gaussian": "1", "l2_squared": -1},
+        {"selection": "best", "epsilon_squared": "1"},
+        {"together": [], "times": 1},
+        {"together": [{"laplace": "1", "l1": 1}], "times": 0},
+        {"together": [{"together": [{"laplace": "1", "l1": 1}], "times": 1}], "times": 1},
+    ],
+)
+def test_unknown_and_damaged_events_are_refused(data: object) -> None:
+    with pytest.raises(InputError, match=r"x: found an event of an unknown kind|x: found a damaged event"):
+        event_from_json(data, argument="x")
+
+
+def test_a_step_cannot_say_less_than_its_event_loses() -> None:
+    with pytest.raises(ValueError, match="does not describe its event"):
+        Step.of("a table", LAPLACE, loss=Pure(Fraction(49, 100)))
+    with pytest.raises(ValueError, match="does not describe its event"):
+        Step("a table", "discrete Gaussian", Pure(Fraction(1)), LAPLACE)
+    with pytest.raises(ValueError, match="does not describe its event"):
+        Step.of("a table", DiscreteGaussian(Fraction(1), 1), loss=Pure(Fraction(1)))
+    assert Step.of("a table", LAPLACE, loss=Pure(Fraction(1))).loss == Pure(Fraction(1))
+
+
+def test_the_same_events_under_another_class() -> None:
+    whole = PostProcessed(Parallel((Sequential((TABLE, CHOICE)), TABLE), "replace", separate=True), "learning")
+    assert loss_of(whole) == Pure(Fraction(1))
+    rho = ZeroConcentrated(Fraction(0))
+    assert loss_of(whole, measure=rho) == ZeroConcentrated(Fraction(1, 8) + Fraction(1, 32))
+    assert loss_of(Group(TABLE, 3), measure=rho) == ZeroConcentrated(Fraction(9, 8))
+    gaussian = Step.of("a table", DiscreteGaussian(Fraction(50), 2), loss=ZeroConcentrated(Fraction(1, 50)))
+    with pytest.raises(InputError, match="discrete Gaussian has no pure differential privacy"):
+        loss_of(gaussian, measure=Pure(Fraction(0)))
+    old = Step("a table", "discrete Laplace", Pure(Fraction(1, 2)))
+    assert loss_of(old, measure=rho) == ZeroConcentrated(Fraction(1, 8))
+
+
+def test_a_statement_keeps_its_events_and_notices_a_forged_one() -> None:
+    statement = PrivacyStatement("record", "replace", Sequential((TABLE, CHOICE)))
+    assert statement.has_events
+    assert not PrivacyStatement("record", "replace", Step("t", "m", Pure(Fraction(1)))).has_events
+    data = json.loads(json.dumps(statement.to_json()))
+    assert PrivacyStatement.from_json(data, argument="x") == statement
+    assert statement.loss_as("zcdp") == ZeroConcentrated(Fraction(1, 8) + Fraction(1, 32))
+    with pytest.raises(InputError, match="give one of: pure, zcdp"):
+        statement.loss_as("renyi")
+    data["composition"]["sequential"][0]["event"]["laplace"] = "3"
+    with pytest.raises(InputError, match="does not describe its event"):
+        PrivacyStatement.from_json(data, argument="x")
