@@ -7,12 +7,13 @@ PEERS := .venv-peers
 DPMM := .venv-dpmm
 WORKERS ?= 2
 
-.PHONY: help demo test lint format bench bench-quality bench-accuracy peers soak lock clean
+.PHONY: help demo test lint format bench bench-quality bench-accuracy help-pages peers soak lock clean
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
 	@echo "make test   every test (about 5 minutes on 2 cores)"
 	@echo "make lint   ruff, mypy --strict, import contracts, the architecture test"
+	@echo "make help-pages  write anew what the tests compare every --help with"
 	@echo "make bench  speed, as ratios measured in one run"
 	@echo "make bench-quality  accuracy of all strategies beside public systems, on Diabetes (long)"
 	@echo "make bench-accuracy  cross entropies of every strategy on Diabetes (about 5 minutes)"
@@ -44,6 +45,9 @@ lint: $(READY)
 format: $(READY)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+help-pages: $(READY)
+	@$(BIN)/python -m tests.cli.help_pages
 
 bench: $(READY)
 	@$(BIN)/python -m bench

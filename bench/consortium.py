@@ -24,9 +24,9 @@ import polars as pl
 
 from bench.data import diabetes
 from bench.peer_privbayes import PeerError, environment, peer_seconds
-from panbayes.consortium.agreement.study import Strategy, Study
+from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation, Traffic
-from panbayes.consortium.analyst.strategies import learn_from
+from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.local.learn import learn
 from panbayes.schema.schema import Schema
@@ -39,8 +39,8 @@ FEW_ATTRIBUTES = 14
 PEER_LIMIT = 900.0
 """Seconds on the clock after which a peer is given up."""
 
-TARGETS: Mapping[Strategy, str] = {"noisy-majority-voting": "under 3", "noisy-sufficient-statistics": "under 6"}
-STRATEGIES: Sequence[Strategy] = (
+TARGETS: Mapping[str, str] = {"noisy-majority-voting": "under 3", "noisy-sufficient-statistics": "under 6"}
+STRATEGIES: Sequence[str] = (
     "noisy-majority-voting",
     "noisy-sufficient-statistics",
     "noisy-model",
@@ -61,7 +61,7 @@ def run() -> None:
     _peers(table)
 
 
-def _study(schema: Schema, strategy: Strategy) -> Study:
+def _study(schema: Schema, strategy: str) -> Study:
     return Study("bench", schema, strategy, epsilon=Fraction(1))
 
 
@@ -112,7 +112,7 @@ def _resample(table: Table, records: int, seed: int) -> Table:
 def _records(table: Table) -> None:
     print("records resampled, in CPU-s, and in brackets the cost of a record relative to 1x: above 1x, linear or less")
     print("gives at most 1; below 1x, the cost that does not depend on the records shows:")
-    cases: tuple[tuple[Strategy, int], ...] = (
+    cases: tuple[tuple[str, int], ...] = (
         ("privbayes", 1),
         ("noisy-majority-voting", 3),
         ("noisy-sufficient-statistics", 3),

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.data import diabetes
-from panbayes.bayesnet.learning.scores import f_scores, mutual_informations, r_scores
+from panbayes.bayesnet.learning.scores.registry import scores
+from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.tables.counting.count_tables import CountTables, all_pairs, all_triples
-from panbayes.tables.table import Codes
+from panbayes.tables.table import Codes, Table
 
 __all__ = ["run"]
 
@@ -45,7 +46,7 @@ def run() -> None:
     report("triples", triples, fast, peer, "at least 15")
     linearity(codes, sizes)
     memory(codes, sizes)
-    scoring(triples)
+    scoring(table)
 
 
 def bincount_pairs(codes: NDArray[np.int64], sizes: Sequence[int]) -> Iterator[NDArray[np.int64]]:
@@ -136,18 +137,18 @@ def count_and_print_peak(path: str, sizes: Sequence[int]) -> None:
     print(peak_memory())
 
 
-def scoring(triples: CountTables) -> None:
-    """Print the time to score every (child, parents) in the triples."""
-    candidates = [(s[i], (*s[:i], *s[i + 1 :])) for s in triples.sets for i in range(3)]
-    binary = [(child, parents) for child, parents in candidates if triples.sizes[child] == 2]
-    for name, score, chosen in (
-        ("mutual information", mutual_informations, candidates),
-        ("R", r_scores, candidates),
-        ("F", f_scores, binary),
-    ):
-        score(triples, chosen[:1])
-        elapsed = statistics.median(seconds(partial(score, triples, chosen)) for _ in range(3))
-        print(f"{name} of {len(chosen):,} candidates with two parents: {elapsed * 1e3:.0f} ms")
+def scoring(table: Table) -> None:
+    """Print the time to count and score the later attributes with every pair of the earlier ones as parents."""
+    counts = ExactCounts(table)
+    half = len(table.schema) // 2
+    parents = list(itertools.combinations(range(half), 2))
+    for score in scores().values():
+        sizes = table.schema.sizes
+        children = [child for child in range(half, len(sizes)) if not score.binary_child or sizes[child] == 2]
+        score(counts, parents[:1], children[:1])
+        elapsed = statistics.median(seconds(partial(score, counts, parents, children)) for _ in range(3))
+        families = len(parents) * len(children)
+        print(f"{score.name} of {families:,} families with two parents: {elapsed * 1e3:.0f} ms, counting included")
 
 
 if __name__ == "__main__":

@@ -26,11 +26,11 @@ from panbayes.bayesnet.learning.parameters import fit
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
 from panbayes.bayesnet.table_counts import ExactCounts
-from panbayes.consortium.agreement.study import Clip, Learner, Strategy, Study
-from panbayes.consortium.analyst.asking import SMOOTHING
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.agreement.terms import Clip, Learner
+from panbayes.consortium.analyst.result import SMOOTHING
 from panbayes.consortium.local.learn import learn
 from panbayes.errors import InputError
-from panbayes.exact.score_rounding import ScoreName
 from panbayes.tables.table import Table
 
 __all__ = ["main"]
@@ -43,9 +43,9 @@ TRAINING: Final = 0.8
 class Case:
     """One row: a way to learn, and what errata 6 reports for it at each ε, if anything."""
 
-    strategy: Strategy
+    strategy: str
     holders: int
-    score: ScoreName = "I"
+    score: str = "I"
     clip: Clip = "holder"
     learner: Learner = "greedy"
     degree: int = 1

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from bench.peers import EXAMPLES, PgmpyPeer, PyagrumPeer, example
 from panbayes.bayesnet.counts import CountArray, Counts
-from panbayes.bayesnet.learning.candidate_scores import table_score
 from panbayes.bayesnet.learning.parameters import fit
+from panbayes.bayesnet.learning.scores.score import table_by_table
 from panbayes.bayesnet.learning.search import greedy, penalised_greedy
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
@@ -45,7 +45,7 @@ def _seconds(function: Callable[Arguments, object], *args: Arguments.args, **kwa
 def _evidence(network: Network, queries: int, seed: int) -> list[dict[int, int]]:
     """Draw evidence of 0 to 7 random attributes, with values from the network, so that it is possible."""
     rng = np.random.default_rng(seed)
-    codes = network.sample(queries, rng).codes
+    codes = network.sample_table(queries, rng).codes
     size = len(network.schema)
     return [
         {int(v): int(codes[v, i]) for v in rng.choice(size, int(rng.integers(0, 8)), replace=False)}
@@ -127,7 +127,7 @@ def _table() -> tuple[str, Table]:
     except InputError:
         sizes = [2] * 12 + [4] * 15 + [8] * 10 + [16, 17, 21, 26, 33, 39]
         attributes = tuple(Attribute(f"x{i}", categories=tuple(range(size))) for i, size in enumerate(sizes))
-        return "a random table", random_network(Schema("random", attributes), 2, 1).sample(71_518, 1)
+        return "a random table", random_network(Schema("random", attributes), 2, 1).sample_table(71_518, 1)
 
 
 def _search(name: str, table: Table) -> None:
@@ -137,7 +137,7 @@ def _search(name: str, table: Table) -> None:
     ours, theirs = [], []
     for _ in range(3):
         ours.append(_seconds(greedy, counts, 2))
-        theirs.append(_seconds(greedy, plain, 2, score=table_score(_plain_information)))
+        theirs.append(_seconds(greedy, plain, 2, score=table_by_table(_plain_information)))
     ratio = statistics.median(ours) / statistics.median(theirs)
     print(f"greedy search on {name}, {table.records} records, {len(table.schema)} attributes (CPU-s):")
     print(
@@ -150,15 +150,15 @@ def _search(name: str, table: Table) -> None:
 def _sampling(table: Table) -> None:
     counts = ExactCounts(table)
     network = fit(table.schema, penalised_greedy(counts, 2), counts, smoothing=0.5)
-    network.sample(10, 0)
-    times = [_seconds(network.sample, 1_000_000, 1) for _ in range(3)]
+    network.sample_table(10, 0)
+    times = [_seconds(network.sample_table, 1_000_000, 1) for _ in range(3)]
     name = network.schema.names[-1]
     given = {name: network.schema.attributes[-1].labels[0]}
-    network.sample(10, 0, given=given)
+    network.sample_table(10, 0, given=given)
     print(f"prior sampling of 1,000,000 records: {statistics.median(times):.2f} CPU-s")
-    print(f"conditional sampling of 100,000: {_seconds(network.sample, 100_000, 1, given=given):.2f} CPU-s")
+    print(f"conditional sampling of 100,000: {_seconds(network.sample_table, 100_000, 1, given=given):.2f} CPU-s")
     print(f"log-probability of {table.records} records: {_seconds(network.log_prob, table):.3f} CPU-s")
-    print(f"classification of {table.records} records: {_seconds(network.classify, table, name):.3f} CPU-s")
+    print(f"classification of {table.records} records: {_seconds(network.classify_table, table, name):.3f} CPU-s")
 
 
 def run() -> None:

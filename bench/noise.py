@@ -10,8 +10,8 @@ from statistics import median
 import numpy as np
 
 from panbayes.dp import sampler
-from panbayes.dp.noise import SimulatedNoise
 from panbayes.dp.opendp_bridge import add_discrete_laplace, noisy_max, padded_scale
+from panbayes.dp.simulated import SimulatedNoise
 
 __all__ = ["run"]
 

@@ -36,7 +36,7 @@ from panbayes.bayesnet.learning.search import chow_liu, penalised_greedy
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
 from panbayes.bayesnet.table_counts import ExactCounts
-from panbayes.consortium.agreement.study import Strategy, Study
+from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.local.learn import learn
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.tables.counting.count_tables import all_pairs
@@ -115,7 +115,7 @@ def learned(method: Method, training: Table) -> Network:
     study = Study(
         "quality",
         schema,
-        cast(Strategy, method.name),
+        method.name,
         Fraction(method.epsilon),
         adjacency=cast(Adjacency, method.adjacency),
         delta=Fraction(method.delta),
@@ -132,7 +132,9 @@ def measure(method: Method) -> Outcome:
     network = learned(method, training)
     seconds = time.process_time() - start
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Outcome(bits(network, test), distance(network.sample(training.records, 1), training), seconds, megabytes)
+    return Outcome(
+        bits(network, test), distance(network.sample_table(training.records, 1), training), seconds, megabytes
+    )
 
 
 def measure_peer(method: Method, interpreter: str) -> Outcome | None:

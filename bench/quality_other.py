@@ -21,7 +21,7 @@ from bench.quality import DELTA, bits, split
 from panbayes.bayesnet.learning.parameters import fit
 from panbayes.bayesnet.learning.search import penalised_greedy
 from panbayes.bayesnet.table_counts import ExactCounts
-from panbayes.consortium.agreement.study import Strategy, Study
+from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.local.learn import learn
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.tables.table import Table
@@ -43,7 +43,7 @@ def main() -> int:
     print("table          ε     adaptive, pure  adaptive, (ε, 1e-9), add-remove  independent  no privacy (BIC k ≤ 2)")
     for name in (*NEVER_SEEN, *EXAMPLES):
         network = example(name)
-        training, test = network.sample(RECORDS, 1), network.sample(RECORDS, 2)
+        training, test = network.sample_table(RECORDS, 1), network.sample_table(RECORDS, 2)
         counts = ExactCounts(training)
         bound = bits(fit(network.schema, penalised_greedy(counts, 2), counts, smoothing=0.5), test)
         for epsilon in ("0.05", "0.1", "1"):
@@ -66,7 +66,7 @@ def _mean(holders: dict[str, Table], test: Table, epsilon: str, name: str, adjac
     study = Study(
         "other",
         schema,
-        cast(Strategy, name),
+        name,
         Fraction(epsilon),
         adjacency=cast(Adjacency, adjacency),
         delta=delta,

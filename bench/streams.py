@@ -69,7 +69,7 @@ def _integers(database: duckdb.DuckDBPyConnection) -> None:
             frame = series.to_frame()
             database.execute("create or replace table events as select * from frame")
             estimator = DensityEstimator(users, epsilon=1)
-            threshold = estimator.configuration.calibration.law.update[1]
+            threshold = estimator.setup.calibration.law.update[1]
             state = np.zeros(users, dtype=np.bool_)
 
             rates = _race(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.running import run_here, run_process
 
 # Machines are shared and noisy: how long an example takes says nothing about the code.
 settings.register_profile("panbayes", deadline=None, derandomize=True)
@@ -32,18 +33,19 @@ def diabetes_path() -> Path:
 
 @pytest.fixture
 def panbayes(tmp_path: Path) -> Panbayes:
-    """Run the real command in a real process, in the test's own folder."""
+    """Run the command by its entry point in this process, in the test's own folder."""
 
     def call(*arguments: str, stdin: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "panbayes", *arguments],
-            cwd=tmp_path,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-            env={**os.environ, **environment},
-        )
+        return run_here(*arguments, folder=tmp_path, stdin=stdin, more=environment)
+
+    return call
+
+
+@pytest.fixture
+def panbayes_process(tmp_path: Path) -> Panbayes:
+    """Run the command in a process of its own, in the test's own folder."""
+
+    def call(*arguments: str, stdin: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        return run_process(*arguments, folder=tmp_path, stdin=stdin, more=environment)
 
     return call

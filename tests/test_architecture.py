@@ -97,7 +97,7 @@ def test_no_room_without_a_name_of_its_own() -> None:
 
 
 # The one place that may name NumPy's generators where noise is drawn: simulated noise, which stamps what it touches.
-SIMULATIONS = {"dp/noise.py"}
+SIMULATIONS = {"dp/simulated.py"}
 
 
 def test_no_seedable_randomness_or_pickle_where_noise_is_drawn() -> None:

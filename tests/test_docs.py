@@ -1,28 +1,27 @@
 """The documentation is executed: doctests of every module, and every snippet of README and docs.
 
-In Markdown, ``python`` blocks run in order in one namespace per file, in an empty folder. In ``console`` blocks the
-lines after ``$ `` are run by a shell in that folder and their output must be what is printed below them; a line ``...``
-stands for any lines, and ``...`` within a line for the rest of it.
+In Markdown, ``python`` blocks run in order in one namespace per file, in an empty folder; one that names a file after
+the language is written to that file instead. In ``console`` blocks the
+lines after ``$ `` are run in that folder, by a shell where they need one, and their output must be what is printed
+below them; a line ``...`` stands for any lines, and ``...`` within a line for the rest of it.
 """
 
 from __future__ import annotations
 
 import doctest
 import importlib
-import os
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.running import run_line
 from tests.test_architecture import MODULES, module_name
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|console)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if p.name != "__main__.py"], ids=module_name)
@@ -35,8 +34,11 @@ def test_doctests(path: Path) -> None:
 def test_snippets(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
-    for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
-        if kind == "python":
+    for kind, file, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if file:
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_text(body, encoding="utf-8")
+        elif kind == "python":
             snippet = tmp_path / ".snippet.py"
             snippet.write_text(body, encoding="utf-8")
             namespace = runpy.run_path(str(snippet), init_globals=namespace)
@@ -46,21 +48,12 @@ def test_snippets(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def run_console(body: str, folder: Path) -> None:
     commands = re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for command in commands:
         line, _, expected = command.partition("\n")
         while line.endswith("\\"):
             more, _, expected = expected.partition("\n")
             line = line[:-1] + more
-        done = subprocess.run(
-            ["bash", "-c", line],
-            cwd=folder,
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        done = run_line(line, folder=folder)
         matches(line, done.stdout + done.stderr, expected)
 
 

@@ -1,18 +1,21 @@
 """Learn about a population without holding anything that could betray a person in it.
 
 >>> import panbayes
->>> schema = panbayes.Schema.parse('''
-... version = 1
-... name = "two"
-... status = "approved"
-... [[attributes]]
-... name = "sex"
-... categories = ["F", "M"]
-... ''')
->>> schema.sizes
-(2,)
+>>> import polars as pl
+>>> frame = pl.DataFrame({"sex": ["F", "M", "F", "F"] * 500, "smokes": ["no", "yes", "no", "no"] * 500})
+>>> schema = panbayes.Schema(
+...     "two",
+...     (
+...         panbayes.Attribute("sex", categories=("F", "M")),
+...         panbayes.Attribute("smokes", categories=("no", "yes")),
+...     ),
+... )
+>>> network = panbayes.learn(frame, schema, epsilon=1, simulate=7)  # seeded noise: for examples only
+>>> network.posterior("smokes", {"sex": "M"})["yes"] > 0.9
+True
 
-The names below are loaded when they are used, so that importing the package costs nothing.
+These names are stable and all that is: what lies below ``panbayes.*`` may change without notice. They are loaded when
+they are used, so that importing the package costs nothing.
 """
 
 from __future__ import annotations
@@ -24,38 +27,57 @@ from panbayes._version import __version__
 
 if TYPE_CHECKING:
     from panbayes.bayesnet.network import Network as Network
+    from panbayes.bayesnet.network import read_bif as read_bif
+    from panbayes.bayesnet.results import Classification as Classification
+    from panbayes.bayesnet.results import Posterior as Posterior
     from panbayes.consortium.agreement.study import Study as Study
     from panbayes.consortium.local.learn import learn as learn
+    from panbayes.errors import HolderFailedError as HolderFailedError
+    from panbayes.errors import HolderRefusedError as HolderRefusedError
     from panbayes.errors import InputError as InputError
+    from panbayes.errors import LedgerError as LedgerError
     from panbayes.errors import PanbayesError as PanbayesError
     from panbayes.privacy.statement import PrivacyStatement as PrivacyStatement
     from panbayes.schema.attribute import Attribute as Attribute
     from panbayes.schema.schema import Schema as Schema
     from panbayes.schema.schema import Unit as Unit
+    from panbayes.stream.density_estimate import DensityEstimate as DensityEstimate
     from panbayes.stream.estimator import DensityEstimator as DensityEstimator
     from panbayes.tables.table import Table as Table
 
-
 _PLACES: Final = {
     "Attribute": "panbayes.schema.attribute",
+    "Classification": "panbayes.bayesnet.results",
+    "DensityEstimate": "panbayes.stream.density_estimate",
     "DensityEstimator": "panbayes.stream.estimator",
+    "HolderFailedError": "panbayes.errors",
+    "HolderRefusedError": "panbayes.errors",
     "InputError": "panbayes.errors",
+    "LedgerError": "panbayes.errors",
     "Network": "panbayes.bayesnet.network",
     "PanbayesError": "panbayes.errors",
+    "Posterior": "panbayes.bayesnet.results",
     "PrivacyStatement": "panbayes.privacy.statement",
     "Schema": "panbayes.schema.schema",
     "Study": "panbayes.consortium.agreement.study",
     "Table": "panbayes.tables.table",
     "Unit": "panbayes.schema.schema",
     "learn": "panbayes.consortium.local.learn",
+    "read_bif": "panbayes.bayesnet.network",
 }
 
 __all__ = [
     "Attribute",
+    "Classification",
+    "DensityEstimate",
     "DensityEstimator",
+    "HolderFailedError",
+    "HolderRefusedError",
     "InputError",
+    "LedgerError",
     "Network",
     "PanbayesError",
+    "Posterior",
     "PrivacyStatement",
     "Schema",
     "Study",
@@ -63,6 +85,7 @@ __all__ = [
     "Unit",
     "__version__",
     "learn",
+    "read_bif",
 ]
 
 

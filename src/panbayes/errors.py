@@ -17,6 +17,9 @@ may name a file, a column of the public schema or a limit, never a value or a li
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 __all__ = [
     "HolderError",
     "HolderFailedError",
@@ -25,13 +28,22 @@ __all__ = [
     "InternalError",
     "LedgerError",
     "PanbayesError",
+    "nearest",
 ]
 
 
 class PanbayesError(Exception):
-    """Base of every error that panbayes raises on purpose."""
+    """Base of every error that panbayes raises on purpose; its message is always one line.
+
+    >>> issubclass(InputError, PanbayesError), InputError.exit_code
+    (True, 2)
+    """
 
     exit_code = 1
+
+    def __init__(self, text: str) -> None:
+        """Join the message into one line, whatever it quotes."""
+        super().__init__(" ".join(text.split()))
 
 
 class InputError(PanbayesError):
@@ -51,11 +63,15 @@ class InputError(PanbayesError):
         self.argument = argument
         self.found = found
         self.remedy = remedy
-        super().__init__(" ".join(f"{argument}: {found}; {remedy}".split()))
+        super().__init__(f"{argument}: {found}; {remedy}")
 
 
 class LedgerError(InputError):
-    """A holder's ledger is damaged, belongs to other records, or is in use. For the holder's eyes only."""
+    """A holder's ledger is damaged, belongs to other records, or is in use. For the holder's eyes only.
+
+    >>> print(LedgerError("north.ledger", found="is in use", remedy="let the other run finish"))
+    north.ledger: is in use; let the other run finish
+    """
 
     exit_code = 5
 
@@ -66,7 +82,7 @@ class HolderError(PanbayesError):
     def __init__(self, holder: str, text: str) -> None:
         """Remember the holder and put its name first."""
         self.holder = holder
-        super().__init__(" ".join(f"holder {holder}: {text}".split()))
+        super().__init__(f"holder {holder}: {text}")
 
 
 class HolderRefusedError(HolderError):
@@ -86,10 +102,27 @@ class HolderRefusedError(HolderError):
 
 
 class HolderFailedError(HolderError):
-    """A holder did not answer, or answered something that cannot be an answer."""
+    """A holder did not answer, or answered something that cannot be an answer.
+
+    >>> print(HolderFailedError("A", "did not answer (TimeoutError)"))
+    holder A: did not answer (TimeoutError)
+    """
 
     exit_code = 4
 
 
 class InternalError(PanbayesError):
     """A state that panbayes promised itself could not happen."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Say which known name an unknown one was most likely meant to be, or what is known; the end of an error.
+
+    >>> nearest("insuline", ["age", "insulin"]), nearest("dose", ["age", "insulin"])
+    ('did you mean "insulin"?', 'known: age, insulin')
+    """
+    names = list(known)
+    alike = [one for one in names if one.casefold() == name.casefold()] or difflib.get_close_matches(name, names, n=1)
+    if alike:
+        return f'did you mean "{alike[0]}"?'
+    return f"known: {', '.join(names[:8])}{', …' if len(names) > 8 else ''}"

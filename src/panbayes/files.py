@@ -3,10 +3,13 @@
 A file is written under a temporary name beside its own, synced, and only then given its name; the folder is synced
 after that, so that the name survives a power cut too. :func:`output_file` replaces what was there,
 :func:`new_file` never does.
+
+A file that is replaced keeps its permissions; one that is new gets those of the umask, or 0600 from :func:`new_file`.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from collections.abc import Iterator
@@ -15,7 +18,7 @@ from pathlib import Path
 
 from panbayes.errors import InputError
 
-__all__ = ["new_file", "output_file", "sync", "write_bytes", "write_text"]
+__all__ = ["new_file", "output_file", "sync", "sync_folder", "write_bytes", "write_text"]
 
 
 @contextmanager
@@ -28,18 +31,17 @@ def output_file(path: str | Path, *, argument: str = "--output") -> Iterator[Pat
     target = Path(path)
     if target.is_dir():
         raise InputError(argument, found=f"{target} is a directory", remedy="give the name of a file")
-    try:
+    with _explained(target, argument=argument, remedy="give a file in a folder that exists"):
         temporary = _temporary(target, mode=0o666)
-    except OSError as error:
-        reason = (error.strerror or "not writable").lower()
-        raise InputError(
-            argument, found=f"{target} cannot be written ({reason})", remedy="give a file in a folder that exists"
-        ) from None
     try:
+        if target.exists():
+            # Before anything is written: what only its owner could read stays so at every moment.
+            temporary.chmod(target.stat().st_mode & 0o777 | 0o600)
         yield temporary
-        sync(temporary)
-        temporary.replace(target)
-        sync(target.parent)
+        with _explained(target, argument=argument, remedy="make room, or give another folder"):
+            sync(temporary)
+            temporary.replace(target)
+            sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -55,14 +57,15 @@ def new_file(path: Path) -> Iterator[Path]:
         yield temporary
         sync(temporary)
         path.hardlink_to(temporary)
-        sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
 
 
 def write_bytes(path: str | Path, data: bytes, *, argument: str = "--output") -> None:
     """Write a file in one step."""
-    with output_file(path, argument=argument) as temporary:
+    trouble = _explained(Path(path), argument=argument, remedy="make room, or give another folder")
+    with output_file(path, argument=argument) as temporary, trouble:
         temporary.write_bytes(data)
 
 
@@ -72,12 +75,31 @@ def write_text(path: str | Path, text: str, *, argument: str = "--output") -> No
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on disk."""
+    """Wait until a file is on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on disk, where the file system can do that (network shares may not)."""
+    try:
+        sync(path)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+
+
+@contextmanager
+def _explained(target: Path, *, argument: str, remedy: str) -> Iterator[None]:
+    """Turn what the system refuses into an error about the output."""
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or "not writable").lower()
+        raise InputError(argument, found=f"{target} cannot be written ({reason})", remedy=remedy) from None
 
 
 def _temporary(target: Path, *, mode: int) -> Path:

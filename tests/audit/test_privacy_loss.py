@@ -30,12 +30,12 @@ from panbayes.audit.privacy_loss import (
     selection_pmf,
     two_sided_geometric_pmf,
 )
-from panbayes.dp.noise import Selection
+from panbayes.privacy.events import Rule
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 unit = st.fractions(Fraction(1, 50), 1, max_denominator=50)
 fixed = settings(derandomize=True, deadline=None, max_examples=80)
-LAWS: dict[Selection, Callable[[Sequence[Fraction]], Law]] = {
+LAWS: dict[Rule, Callable[[Sequence[Fraction]], Law]] = {
     "exponential": exponential_law,
     "permute-and-flip": permute_and_flip_law,
 }

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from panbayes.bayesnet.formats.bif import export_bif, import_bif
+from panbayes.bayesnet.formats.bif import export_bif
+from panbayes.bayesnet.formats.bif_import import import_bif
 from panbayes.bayesnet.formats.files import save_factors
 from panbayes.bayesnet.network import Network
 from panbayes.errors import InputError

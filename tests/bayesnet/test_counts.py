@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from panbayes.bayesnet import table_counts as exact
 from panbayes.bayesnet.counts import TableCounts
-from panbayes.bayesnet.learning import candidate_scores
-from panbayes.bayesnet.learning.candidate_scores import determination, distance, information, table_score
-from panbayes.bayesnet.learning.scores import f_score, mutual_information, r_score
+from panbayes.bayesnet.learning.scores import score as scoring
+from panbayes.bayesnet.learning.scores.registry import scores
+from panbayes.bayesnet.learning.scores.score import Score, table_by_table
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.errors import InputError
 from panbayes.exact.score_rounding import information_bits
@@ -40,7 +40,7 @@ def slow_weight(counts: NDArray[np.int64], records: int) -> int:
 @settings(max_examples=60, deadline=None)
 @given(seeds)
 def test_tables_and_weights_agree_with_the_obvious_way(seed: int) -> None:
-    table = random_network(seed, attributes=6, largest=5).sample(seed % 400, seed)
+    table = random_network(seed, attributes=6, largest=5).sample_table(seed % 400, seed)
     counts = ExactCounts(table)
     assert isinstance(counts, TableCounts)
     assert counts.total == table.records
@@ -54,22 +54,24 @@ def test_tables_and_weights_agree_with_the_obvious_way(seed: int) -> None:
         assert found_weights == [slow_weight(slow_table(table, tuple(s)), table.records) for s in ascending.tolist()]
 
 
+every_score = pytest.mark.parametrize("score", scores().values(), ids=lambda score: score.name)
+
+
+@every_score
 @settings(max_examples=40, deadline=None)
 @given(seeds)
-def test_fast_scores_equal_those_from_tables(seed: int) -> None:
-    table = random_network(seed, schema=plain_schema([2, 3, 2, 4, 2, 2])).sample(seed % 300, seed)
+def test_fast_scores_equal_those_from_tables(score: Score, seed: int) -> None:
+    table = random_network(seed, schema=plain_schema([2, 3, 2, 4, 2, 2])).sample_table(seed % 300, seed)
     counts = ExactCounts(table)
     parents = [(), (1,), (3,), (0, 1), (3, 1, 0)]
     children = [2, 4, 5]
-    for fast, slow in ((information, mutual_information), (distance, r_score), (determination, f_score)):
-        direct = [[slow(slow_table(table, (child, *own))) for child in children] for own in parents]
-        assert fast(counts, parents, children).tolist() == direct
-    one_by_one = table_score(mutual_information)(counts, parents, children)
-    assert one_by_one.tolist() == information(counts, parents, children).tolist()
+    direct = [[score.value(slow_table(table, (child, *own))) for child in children] for own in parents]
+    assert score(counts, parents, children).tolist() == direct
+    assert table_by_table(score.value)(counts, parents, children).tolist() == direct
 
 
 def test_batches_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = random_network(5, attributes=8, zeros=0).sample(500, 5)
+    table = random_network(5, attributes=8, zeros=0).sample_table(500, 5)
     sets = np.array(list(combinations(range(8), 3)), dtype=np.int64)
     expected = ExactCounts(table).weights(sets)
     monkeypatch.setattr(exact, "_BATCH_CELLS", 30)
@@ -77,7 +79,7 @@ def test_batches_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_table_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = random_network(5, schema=plain_schema([4] * 5)).sample(50, 5)
+    table = random_network(5, schema=plain_schema([4] * 5)).sample_table(50, 5)
     monkeypatch.setattr(exact, "MAX_TABLE_CELLS", 100)
     with pytest.raises(InputError, match=r"degree: a table of 4 attributes would have 256 cells; at most 100"):
         ExactCounts(table).weights(np.array([[0, 1, 2, 3]]))
@@ -105,16 +107,17 @@ def test_diabetes_to_the_bit(diabetes_path: Path) -> None:
         assert found.tolist() == units
 
 
-def test_scores_do_not_depend_on_how_candidates_are_batched(monkeypatch: pytest.MonkeyPatch) -> None:
+@every_score
+def test_scores_do_not_depend_on_how_families_are_batched(score: Score, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     schema = Schema(
-        "s", tuple(Attribute(f"a{i}", categories=tuple(range(size))) for i, size in enumerate((2, 3, 5, 4)))
+        "s", tuple(Attribute(f"a{i}", categories=tuple(range(size))) for i, size in enumerate((2, 3, 2, 2)))
     )
     codes = np.array([rng.integers(0, size, 60) for size in schema.sizes], dtype=np.uint8)
     counts = ExactCounts(Table(schema, codes))
     asked = (counts, [(), (0,), (0, 1)], [2, 3])
-    whole = candidate_scores.distance(*asked)
+    whole = score(*asked)
     assert whole.shape == (3, 2)
     for most in (1, 12, 13, 40):
-        monkeypatch.setattr(candidate_scores, "_BATCH_CELLS", most)
-        assert np.array_equal(candidate_scores.distance(*asked), whole)
+        monkeypatch.setattr(scoring, "BATCH_CELLS", most)
+        assert np.array_equal(score(*asked), whole)

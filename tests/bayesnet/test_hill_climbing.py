@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from panbayes.bayesnet.counts import Counts
-from panbayes.bayesnet.learning.candidate_scores import bic_gains
+from panbayes.bayesnet.learning.bic import bic_gains
 from panbayes.bayesnet.learning.hill_climbing import hill_climbing
 from panbayes.bayesnet.learning.search import penalised_greedy
 from panbayes.bayesnet.structure import Structure
@@ -45,7 +45,7 @@ def arrows(structure: Structure) -> frozenset[tuple[int, int]]:
 @given(seeds)
 @settings(max_examples=15)
 def test_no_single_move_improves_the_result(seed: int) -> None:
-    counts = ExactCounts(random_network(seed % 50, attributes=4).sample(300, seed))
+    counts = ExactCounts(random_network(seed % 50, attributes=4).sample_table(300, seed))
     found = hill_climbing(counts, 2)
     best = total(counts, found)
     assert found.degree <= 2
@@ -58,18 +58,18 @@ def test_no_single_move_improves_the_result(seed: int) -> None:
 
 def test_it_never_falls_below_its_start() -> None:
     for seed in range(5):
-        counts = ExactCounts(random_network(seed, attributes=5).sample(1000, seed))
+        counts = ExactCounts(random_network(seed, attributes=5).sample_table(1000, seed))
         start = penalised_greedy(counts, 2)
         assert total(counts, hill_climbing(counts, 2, start=start)) >= total(counts, start) - 1e-12
 
 
 def test_the_same_counts_give_the_same_structure() -> None:
-    counts = ExactCounts(random_network(5, attributes=6).sample(400, 2))
+    counts = ExactCounts(random_network(5, attributes=6).sample_table(400, 2))
     assert hill_climbing(counts, 2) == hill_climbing(counts, 2)
 
 
 def test_bad_degrees() -> None:
-    counts = ExactCounts(random_network(5, attributes=3).sample(40, 2))
+    counts = ExactCounts(random_network(5, attributes=3).sample_table(40, 2))
     with pytest.raises(InputError, match="degree: found 3; give 0 to 2"):
         hill_climbing(counts, 3)
     assert hill_climbing(counts, 0) == Structure.independent(3)

@@ -70,6 +70,23 @@ def test_agrees_when_every_question_has_its_own_tree(seed: int) -> None:
     check_all_answers(engine, joint(network), random_evidence(network, seed + 1), seed)
 
 
+@pytest.mark.parametrize("reuse", [True, False])
+@settings(max_examples=40, deadline=None)
+@forall(seeds)
+def test_joints_with_groups_agree_with_the_joint_distribution(reuse: bool, seed: int) -> None:
+    """Any network, any grouping of one attribute's values; some groups are empty or impossible."""
+    network = random_network(seed)
+    whole = joint(network)
+    engine = Engine(network.structure, network.schema.sizes, network.tables, reuse=reuse)
+    rng = np.random.default_rng(seed)
+    attribute = int(rng.integers(whole.ndim))
+    groups = np.array(rng.integers(0, 3, whole.shape[attribute]), dtype=np.intp)
+    member = np.arange(int(groups.max()) + 1)[:, None] == groups
+    for v, found in enumerate(engine.joints(attribute, groups)):
+        pair = np.diag(marginal(whole, [v])) if v == attribute else marginal(whole, [attribute, v])
+        np.testing.assert_allclose(found, member @ pair, atol=1e-12)
+
+
 def test_everything_observed() -> None:
     network = random_network(3, zeros=0)
     evidence = dict.fromkeys(range(6), 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 from hypothesis import given as forall
@@ -53,11 +55,15 @@ def test_questions_take_labels_and_values_inside_the_domain(clinic: Network) -> 
     [
         ({"age": 30, "insulin": "Up"}, r"age=\[0, 40\), insulin=Up has probability zero"),
         ({"dose": 1}, '"dose" is not in schema "clinic"'),
-        ({"insulin": "Sideways"}, '"Sideways" is not a value of "insulin"; known values: No, Up'),
+        ({"insulin": "Sideways"}, '"Sideways" is not a value of "insulin"; known: No, Up'),
+        ({"insulin": "up"}, r'"up" is not a value of "insulin"; did you mean "Up"\?'),
         ({"age": 300}, '"300" is not a value of "age"'),
+        ({"age": None}, '"None" is not a value of "age"'),
+        ({"age": [1]}, r'"\[1\]" is not a value of "age"'),
+        ({7: "Up"}, "found 7; give the name of an attribute"),
     ],
 )
-def test_bad_evidence_is_named(clinic: Network, evidence: dict[str, str | int], message: str) -> None:
+def test_bad_evidence_is_named(clinic: Network, evidence: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         clinic.posterior("sex", evidence)
     assert caught.value.argument == "evidence"
@@ -65,7 +71,7 @@ def test_bad_evidence_is_named(clinic: Network, evidence: dict[str, str | int], 
         with pytest.raises(InputError, match=message):
             ask(evidence)
     with pytest.raises(InputError, match=message) as caught:
-        clinic.sample(3, 1, given=evidence)
+        clinic.sample_table(3, 1, given=evidence)
     assert caught.value.argument == "given"
 
 
@@ -77,9 +83,30 @@ def test_bad_targets_are_named(clinic: Network) -> None:
     with pytest.raises(InputError, match="targets: found none"):
         clinic.posterior([])
     with pytest.raises(InputError, match='target: "dose"'):
+        clinic.classify(clinic.sample_table(2, 1), "dose")
+    with pytest.raises(InputError, match='target: "dose"'):
         clinic.classify(clinic.sample(2, 1), "dose")
     with pytest.raises(InputError, match="n: found -1"):
-        clinic.sample(-1)
+        clinic.sample_table(-1)
+    with pytest.raises(InputError, match="seed: found -7"):
+        clinic.sample(1, seed=-7)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("Yes", "labels: found 1; give one for each of: age, insulin"),
+        (("[0, 40)", "up"), r'labels: "up" is not a value of "insulin"; did you mean "Up"\?'),
+        ((300, "Up"), r'labels: "300" is not a value of "age"; known: \[0, 40\), \[40, 65\), \[65, 120\]'),
+        ((30, "Up", "F"), "labels: found 3"),
+        ((), "labels: found 0"),
+    ],
+)
+def test_unknown_labels_of_a_posterior_are_named(clinic: Network, labels: Any, message: str) -> None:
+    posterior = clinic.posterior(["age", "insulin"])
+    with pytest.raises(InputError, match=message):
+        posterior[labels]
+    assert posterior[30, "No"] == posterior["[0, 40)", "No"] == posterior[cast(int, np.int64(30)), "No"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -132,7 +159,7 @@ def test_log_prob_and_classify_agree_with_the_joint(seed: int) -> None:
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(network.log_prob(table), np.log(whole).ravel(), atol=1e-12)
     target = seed % 5
-    found = network.classify(table, network.schema.names[target])
+    found = network.classify_table(table, network.schema.names[target])
     others = whole.sum(axis=target, keepdims=True)
     possible = np.broadcast_to(others, whole.shape).ravel() > 0
     with np.errstate(invalid="ignore"):
@@ -151,12 +178,12 @@ def test_a_record_that_nothing_explains_goes_to_the_value_contradicted_least() -
     tables = (np.array([0.1, 0.9]), np.array([never, never]), np.array([always, never]))
     network = Network(plain_schema([2, 2, 2]), Structure(((0, ()), (1, (0,)), (2, (0,)))), tables)
     record = Table(network.schema, np.zeros((3, 1), dtype=np.uint8))
-    assert network.classify(record, "x0").codes.tolist() == [0]
+    assert network.classify_table(record, "x0").codes.tolist() == [0]
 
 
 def test_empty_tables_have_empty_answers(clinic: Network) -> None:
-    nothing = clinic.sample(0, 1)
+    nothing = clinic.sample_table(0, 1)
     assert nothing.records == 0
     assert clinic.log_prob(nothing).shape == (0,)
-    assert clinic.classify(nothing, "sex").probabilities.shape == (0, 2)
-    assert clinic.sample(0, 1, given={"sex": "F"}).records == 0
+    assert clinic.classify_table(nothing, "sex").probabilities.shape == (0, 2)
+    assert clinic.sample_table(0, 1, given={"sex": "F"}).records == 0

@@ -59,7 +59,7 @@ def test_infinite_counts_are_refused() -> None:
 def test_no_other_tables_are_more_likely(seed: int) -> None:
     """Maximum likelihood: the fitted network beats the one that generated the records, and any mixture with it."""
     truth = random_network(seed, attributes=5, zeros=0)
-    records = truth.sample(200, seed)
+    records = truth.sample_table(200, seed)
     counts = ExactCounts(records)
     fitted = fit(truth.schema, truth.structure, counts)
     likelihood = fitted.log_prob(records).sum()
@@ -72,7 +72,7 @@ def test_no_other_tables_are_more_likely(seed: int) -> None:
 
 def test_recovers_the_tables_from_many_records() -> None:
     truth = random_network(4, attributes=5, zeros=0)
-    fitted = fit_tables(truth.structure, ExactCounts(truth.sample(400_000, 1)))
+    fitted = fit_tables(truth.structure, ExactCounts(truth.sample_table(400_000, 1)))
     joint_parents = [table.reshape(-1, table.shape[-1]) for table in truth.tables]
     for found, expected in zip(fitted, joint_parents, strict=True):
         assert np.abs(found.reshape(expected.shape) - expected).mean() < 0.02

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from bench.peers import EXAMPLES, PgmpyPeer, PyagrumPeer, example
 
-from panbayes.bayesnet.formats.bif import export_bif, import_bif
+from panbayes.bayesnet.formats.bif import export_bif
+from panbayes.bayesnet.formats.bif_import import import_bif
 from panbayes.bayesnet.formats.files import save_factors
 from panbayes.bayesnet.inference.engine import Engine
 from panbayes.bayesnet.inference.likelihood import log_probabilities
@@ -31,7 +32,7 @@ network_of = cache(example)
 
 def evidence(network: Network, seed: int, most: int) -> dict[int, int]:
     rng = np.random.default_rng(seed)
-    codes = network.sample(1, rng).codes[:, 0]
+    codes = network.sample_table(1, rng).codes[:, 0]
     chosen = rng.choice(len(network.schema), int(rng.integers(0, most + 1)), replace=False)
     return {int(v): int(codes[v]) for v in chosen}
 
@@ -84,7 +85,7 @@ def test_most_probable_configurations_agree_with_pgmpy(name: str) -> None:
     network = network_of(name)
     peer = PgmpyPeer(network)
     rng = np.random.default_rng(3)
-    codes = network.sample(5, rng).codes.astype(int)
+    codes = network.sample_table(5, rng).codes.astype(int)
     for record in codes.T.tolist():
         free = rng.choice(len(record), 6, replace=False).tolist()
         known = {v: code for v, code in enumerate(record) if v not in free}

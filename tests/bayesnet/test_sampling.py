@@ -41,7 +41,7 @@ def tilted(weights: FloatArray) -> FloatArray:
 @pytest.mark.parametrize("seed", range(6))
 def test_prior_samples_follow_the_joint(seed: int) -> None:
     network = random_network(seed, attributes=5)
-    codes = network.sample(RECORDS, seed).codes
+    codes = network.sample_table(RECORDS, seed).codes
     weights = joint(network)
     assert chi_square(codes, weights) > 1e-4
     assert chi_square(codes, tilted(weights)) < 1e-6
@@ -67,24 +67,24 @@ def test_conditional_samples_follow_the_joint_given_the_evidence(seed: int, own_
 
 def test_the_evidence_stands_in_every_record() -> None:
     network = random_network(4, zeros=0)
-    drawn = network.sample(100, 1, given={"x3": "v0"})
+    drawn = network.sample_table(100, 1, given={"x3": "v0"})
     assert np.all(drawn.codes[3] == 0)
     assert drawn.decoded()["x3"].unique().to_list() == ["v0"]
 
 
 def test_seeds_repeat_and_generators_move_on() -> None:
     network = random_network(1, attributes=8, largest=6)
-    assert np.array_equal(network.sample(500, 7).codes, network.sample(500, 7).codes)
-    assert not np.array_equal(network.sample(500, 7).codes, network.sample(500, 8).codes)
+    assert np.array_equal(network.sample_table(500, 7).codes, network.sample_table(500, 7).codes)
+    assert not np.array_equal(network.sample_table(500, 7).codes, network.sample_table(500, 8).codes)
     rng = np.random.default_rng(7)
-    first, second = network.sample(500, rng).codes, network.sample(500, rng).codes
+    first, second = network.sample_table(500, rng).codes, network.sample_table(500, rng).codes
     assert not np.array_equal(first, second)
-    assert not np.array_equal(network.sample(500).codes, network.sample(500).codes)
+    assert not np.array_equal(network.sample_table(500).codes, network.sample_table(500).codes)
 
 
 def test_blocks_join_without_a_seam() -> None:
     network = random_network(2, attributes=4, zeros=0)
-    codes = network.sample(200_000, 3).codes
+    codes = network.sample_table(200_000, 3).codes
     assert chi_square(codes[:, :65_536], joint(network)) > 1e-4
     assert chi_square(codes[:, 65_536:], joint(network)) > 1e-4
 
@@ -113,7 +113,7 @@ def test_wide_domains_use_sixteen_bits() -> None:
     network = random_network(0, attributes=2, largest=1)
     schema = plain_schema([300, 2])
     wide = Network(schema, network.structure, _uniform(network, (300, 2)))
-    codes = wide.sample(5000, 1).codes
+    codes = wide.sample_table(5000, 1).codes
     assert codes.dtype == np.uint16
     assert codes[0].max() > 255
 

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.counts import Counts, TableCounts
-from panbayes.bayesnet.learning.candidate_scores import Score, bic_gains, distance, information
-from panbayes.bayesnet.learning.scores import mutual_information
-from panbayes.bayesnet.learning.search import Candidates, GreedySearch, best, chow_liu, greedy, penalised_greedy, run
+from panbayes.bayesnet.learning.bic import bic_gains
+from panbayes.bayesnet.learning.families import Families, best
+from panbayes.bayesnet.learning.scores.mutual_information import INFORMATION, mutual_information
+from panbayes.bayesnet.learning.scores.registry import scores
+from panbayes.bayesnet.learning.scores.score import Score
+from panbayes.bayesnet.learning.search import GreedySearch, chow_liu, greedy, penalised_greedy, run
 from panbayes.bayesnet.structure import Structure
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.errors import InputError
@@ -75,7 +78,7 @@ def objective(structure: Structure, counts: Counts) -> float:
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(1, 3))
 def test_greedy_is_the_algorithm_of_the_thesis(seed: int, degree: int) -> None:
-    table = random_network(seed, attributes=6, zeros=0).sample(400, seed)
+    table = random_network(seed, attributes=6, zeros=0).sample_table(400, seed)
     counts = ExactCounts(table)
     first = seed % 6
     found = greedy(counts, degree, first=first)
@@ -97,7 +100,7 @@ def _tied(found: Structure, expected: Structure, counts: Counts) -> bool:
 @settings(max_examples=30, deadline=None)
 @given(seeds, st.integers(0, 3))
 def test_penalised_greedy_is_the_algorithm_written_out(seed: int, degree: int) -> None:
-    table = random_network(seed, attributes=5, zeros=0).sample(300, seed)
+    table = random_network(seed, attributes=5, zeros=0).sample_table(300, seed)
     counts = ExactCounts(table)
     found = penalised_greedy(counts, degree, first=seed % 5)
     expected = slow_greedy(counts, degree, seed % 5, penalised=True)
@@ -114,7 +117,7 @@ def bic(structure: Structure, counts: Counts) -> float:
 @given(seeds)
 def test_chow_liu_is_the_best_of_all_trees(seed: int) -> None:
     """All 125 trees on five attributes, by their Prüfer sequences."""
-    table = random_network(seed, attributes=5, zeros=0).sample(300, seed)
+    table = random_network(seed, attributes=5, zeros=0).sample_table(300, seed)
     counts = ExactCounts(table)
     weights = {pair: mutual_information(counts.tables([pair])[0]) for pair in combinations(range(5), 2)}
     best_tree = max(sum(weights[edge] for edge in tree(code)) for code in product(range(5), repeat=3))
@@ -140,15 +143,15 @@ def tree(code: tuple[int, ...]) -> list[tuple[int, int]]:
 
 def test_finds_the_truth_in_many_records() -> None:
     network = random_network(8, degree=2, zeros=0, schema=plain_schema([3] * 6))
-    counts = ExactCounts(network.sample(200_000, 1))
+    counts = ExactCounts(network.sample_table(200_000, 1))
     found = penalised_greedy(counts, 2, first=network.structure.order[0])
     arrows = {frozenset(edge) for edge in found.edges}
     assert {frozenset(edge) for edge in network.structure.edges} <= arrows
 
 
-@pytest.mark.parametrize("score", [information, distance])
-def test_every_candidate_is_scored_once(score: Score) -> None:
-    table = random_network(2, attributes=7, zeros=0).sample(200, 2)
+@pytest.mark.parametrize("score", scores().values(), ids=lambda score: score.name)
+def test_every_family_is_scored_once(score: Score) -> None:
+    table = random_network(2, zeros=0, schema=plain_schema([2] * 7)).sample_table(200, 2)
     counts = Slow(ExactCounts(table))
     assert not isinstance(counts, TableCounts)
     greedy(counts, 2, score=score)
@@ -160,7 +163,7 @@ def test_every_candidate_is_scored_once(score: Score) -> None:
 @settings(max_examples=20, deadline=None)
 @given(seeds)
 def test_exact_and_table_by_table_counts_lead_to_the_same_structure(seed: int) -> None:
-    exact = ExactCounts(random_network(seed, attributes=6, zeros=0).sample(300, seed))
+    exact = ExactCounts(random_network(seed, attributes=6, zeros=0).sample_table(300, seed))
 
     class Whole(Slow):
         def tables(self, sets: Sequence[tuple[int, ...]]) -> list[NDArray[np.float64]]:
@@ -171,7 +174,7 @@ def test_exact_and_table_by_table_counts_lead_to_the_same_structure(seed: int) -
 
 
 def test_noisy_counts_are_clipped_and_searched() -> None:
-    exact = ExactCounts(random_network(3, schema=plain_schema([3] * 6)).sample(300, 3))
+    exact = ExactCounts(random_network(3, schema=plain_schema([3] * 6)).sample_table(300, 3))
     noisy = Slow(exact, noise=5.0)
     found = greedy(noisy, 2)
     assert found == slow_greedy(noisy, 2, 0)
@@ -179,15 +182,15 @@ def test_noisy_counts_are_clipped_and_searched() -> None:
 
 
 def test_choose_decides() -> None:
-    counts = ExactCounts(random_network(1, attributes=5).sample(100, 1))
+    counts = ExactCounts(random_network(1, attributes=5).sample_table(100, 1))
     rounds: list[tuple[int, int]] = []
 
-    def last(candidates: Candidates, scores: FloatArray) -> int:
+    def last(candidates: Families, scores: FloatArray) -> int:
         assert len(candidates) == scores.size
         assert np.all(np.isfinite(scores))
         for index in (0, len(candidates) // 2, len(candidates) - 1):
             child, parents = candidates[index]
-            assert scores[index] == information(counts, [parents], [child])[0, 0]
+            assert scores[index] == INFORMATION(counts, [parents], [child])[0, 0]
         rounds.append((len(candidates.parent_sets), len(candidates.children)))
         return len(candidates) - 1
 
@@ -196,8 +199,8 @@ def test_choose_decides() -> None:
     assert [child for child, _ in found.pairs] == [0, 4, 3, 2, 1]
 
 
-def test_candidates_are_a_sequence() -> None:
-    candidates = Candidates(((0,), (1,)), (2, 3))
+def test_families_are_a_sequence() -> None:
+    candidates = Families(((0,), (1,)), (2, 3))
     assert len(candidates) == 4
     assert candidates[-1] == (3, (1,)) == candidates[3]
     assert candidates[1:3] == [(3, (0,)), (2, (1,))]
@@ -210,12 +213,12 @@ def test_candidates_are_a_sequence() -> None:
 
 
 def test_ties_go_to_the_first_candidate() -> None:
-    assert best(Candidates(((0,),), (1, 2)), np.array([0.5, 0.5])) == 0
+    assert best(Families(((0,),), (1, 2)), np.array([0.5, 0.5])) == 0
 
 
 @pytest.mark.parametrize("degree", [0, 5, -1])
 def test_impossible_degrees_are_refused(degree: int) -> None:
-    counts = ExactCounts(random_network(1, attributes=5).sample(10, 1))
+    counts = ExactCounts(random_network(1, attributes=5).sample_table(10, 1))
     with pytest.raises(InputError, match=f"degree: found {degree} with 5 attributes; give 1 to 4"):
         greedy(counts, degree)
     with pytest.raises(InputError, match="first: found 5; give 0 to 4"):
@@ -223,28 +226,28 @@ def test_impossible_degrees_are_refused(degree: int) -> None:
 
 
 def test_one_attribute_and_no_records() -> None:
-    alone = ExactCounts(random_network(1, attributes=1).sample(10, 1))
+    alone = ExactCounts(random_network(1, attributes=1).sample_table(10, 1))
     assert chow_liu(alone).pairs == ((0, ()),)
     assert penalised_greedy(alone, 0).pairs == ((0, ()),)
-    empty = ExactCounts(random_network(1, attributes=4).sample(0, 1))
+    empty = ExactCounts(random_network(1, attributes=4).sample_table(0, 1))
     assert greedy(empty, 2).degree == 2
     assert penalised_greedy(empty, 2).degree == 0
 
 
 def test_rounds_can_be_walked_without_data() -> None:
     search = GreedySearch(4, 2, first=1)
-    assert search.candidates == Candidates(((1,),), (0, 2, 3))
+    assert search.candidates == Families(((1,),), (0, 2, 3))
     search.place(3, (1,))
-    assert search.candidates == Candidates(((1, 3),), (0, 2))
+    assert search.candidates == Families(((1, 3),), (0, 2))
     search.place(0, (1, 3))
-    assert search.candidates == Candidates(((1, 3), (0, 1), (0, 3)), (2,))
+    assert search.candidates == Families(((1, 3), (0, 1), (0, 3)), (2,))
     search.place(2, (0, 3))
     assert search.done
     assert search.structure == Structure(((1, ()), (3, (1,)), (0, (1, 3)), (2, (0, 3))))
 
 
 def test_run_takes_any_score() -> None:
-    counts = ExactCounts(random_network(1, attributes=4).sample(50, 1))
+    counts = ExactCounts(random_network(1, attributes=4).sample_table(50, 1))
 
     def constant(_: Counts, parent_sets: Sequence[tuple[int, ...]], children: Sequence[int]) -> FloatArray:
         return np.zeros((len(parent_sets), len(children)))

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from panbayes.consortium.analyst.federation import Federation
-from panbayes.consortium.holder.ledger.cabinet import ledger_path
+from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.gates import open_gates
 from tests.conftest import Panbayes
 from tests.consortium.holder.examples import pure, script, study, table
+from tests.consortium.holder.ledgers import edit
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_show_and_cap(state: Path, panbayes: Panbayes) -> None:
     assert told[0]["entries"][-1]["head"] == told[0]["head"]
     done = panbayes("holder", "ledger", "cap", "north", "0.5", "--state", "state")
     assert "cap ε = 0.5, ε = 1/6 (0.166667) left." in done.stdout
-    path = ledger_path(state, "north")
+    path = Cabinet.in_state(state).path("north")
     with Ledger.open(path) as ledger:
         left = ledger.summary().left
     assert left is not None
@@ -50,9 +51,9 @@ def test_show_and_cap(state: Path, panbayes: Panbayes) -> None:
 
 def test_what_show_prints_gives_away_no_key(state: Path, panbayes: Panbayes) -> None:
     shown = panbayes("holder", "ledger", "show", "north", "--state", "state", "--json").stdout
-    with Ledger.open(ledger_path(state, "north")) as ledger, ledger.transaction(write=False) as transaction:
+    with Ledger.open(Cabinet.in_state(state).path("north")) as ledger, ledger.transaction(write=False) as transaction:
         secrets = [transaction.secret("key"), transaction.secret("ledger")]
-        secrets += [bytes(row[0]) for row in transaction.connection.execute("SELECT digest FROM bindings")]
+        secrets += transaction.bindings().digests.values()
     assert not [secret for secret in secrets if secret.hex() in shown]
 
 
@@ -64,12 +65,22 @@ def test_verify(state: Path, panbayes: Panbayes) -> None:
     assert done.returncode == 5
     assert not json.loads(done.stdout)["sound"]
     assert "older copy was restored" in done.stderr
-    path = ledger_path(state, "south")
+    path = Cabinet.in_state(state).path("south")
     path.write_bytes(path.read_bytes()[:5000])
     done = panbayes("holder", "ledger", "verify", "--state", "state")
     assert done.returncode == 5
     assert done.stderr.startswith(f"error: {path.relative_to(state.parent)}: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_damaged_study_text_is_one_line(state: Path, panbayes: Panbayes) -> None:
+    path = Cabinet.in_state(state).path("north")
+    edit(path, "UPDATE studies SET content = 'spring'")
+    for verb in ("show", "verify"):
+        done = panbayes("holder", "ledger", verb, "north", "--state", "state")
+        assert done.returncode == 5
+        assert "its content has been changed" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_cap_before_the_first_study(tmp_path: Path, panbayes: Panbayes) -> None:
@@ -79,7 +90,7 @@ def test_a_cap_before_the_first_study(tmp_path: Path, panbayes: Panbayes) -> Non
     done = panbayes("holder", "ledger", "cap", "west", "2.5", "--new", "--state", "state")
     assert done.returncode == 0, done.stderr
     assert "Spent in total: ε = 0; cap ε = 2.5, ε = 2.5 left." in done.stdout
-    assert ledger_path(tmp_path / "state", "west").stat().st_mode & 0o777 == 0o600
+    assert Cabinet.in_state(tmp_path / "state").path("west").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(
@@ -92,7 +103,7 @@ def test_a_cap_before_the_first_study(tmp_path: Path, panbayes: Panbayes) -> Non
         (("cap", "north", "0", "--state", "state"), 2, "EPSILON: found 0"),
         (("cap", "north", "much", "--state", "state"), 2, "EPSILON: found 'much'"),
         (("cap", "x.ledger", "1", "--new", "--state", "table.csv"), 0, ""),
-        (("cap", "x", "1", "--new", "--state", "table.csv"), 2, "LEDGER: table.csv/ledgers cannot be made"),
+        (("cap", "x", "1", "--new", "--state", "table.csv"), 2, "LEDGER: table.csv/ledgers cannot be used"),
     ],
 )
 @pytest.mark.usefixtures("state")

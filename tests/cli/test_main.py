@@ -1,25 +1,19 @@
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from panbayes import __version__
-from panbayes.cli.main import VERBS, build
 from tests.conftest import Panbayes
 
 
 def test_version_and_help(panbayes: Panbayes) -> None:
     assert panbayes("--version").stdout == f"panbayes {__version__}\n"
-    shown = panbayes("--help").stdout
-    assert all(verb in shown for verb in VERBS)
-    assert panbayes().stderr == shown
+    assert panbayes().stderr == panbayes("--help").stdout == panbayes("-h").stdout
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -32,40 +26,21 @@ def test_help_loads_nothing_heavy() -> None:
         "print(sorted({m.split('.')[0] for m in sys.modules}), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"numpy", "polars", "numba", "scipy", "opendp", "pandas", "matplotlib", "rich", "narwhals", "msgspec"}
+    heavy = {
+        "numpy",
+        "polars",
+        "numba",
+        "scipy",
+        "opendp",
+        "pandas",
+        "matplotlib",
+        "rich",
+        "narwhals",
+        "msgspec",
+        "pydantic",
+    }
     assert "panbayes" in done.stderr
     assert not [name for name in heavy if f"'{name}'" in done.stderr]
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_one_line_help_is_the_verbs_own(verb: str) -> None:
-    module = importlib.import_module(f"panbayes.cli.verbs.{verb}")
-    app = typer.Typer()
-    module.register(app)
-    group = app.registered_groups
-    own = group[0].typer_instance.info.help if group and group[0].typer_instance else None
-    if own is None:
-        command = app.registered_commands[0]
-        own = command.help or (command.callback.__doc__ if command.callback else None)
-    assert own is not None
-    assert str(own).strip().splitlines()[0] == VERBS[verb]
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_command_has_json_and_help(verb: str) -> None:
-    runner = CliRunner()
-    app = build(verb)
-
-    def check(words: list[str]) -> None:
-        shown = runner.invoke(app, [*words, "--help"])
-        assert shown.exit_code == 0, words
-        listed = [line.split() for line in shown.output.partition("Commands:")[2].splitlines() if line.strip()]
-        commands = [parts[0] for parts in listed if not parts[0][0].isupper()]
-        for command in commands:
-            check([*words, command])
-        assert commands or "--json" in shown.output, words
-
-    check([verb])
 
 
 def test_an_unknown_verb_gets_a_hint(panbayes: Panbayes) -> None:
@@ -92,11 +67,9 @@ def test_a_bug_is_reported_without_its_message(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(panbayes: Panbayes, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("x\n" + "\n".join(f"v{i}" for i in range(200)))
-    subprocess.run(
-        [sys.executable, "-m", "panbayes", "schema", "draft", "t.csv", "-o", "s.toml"], cwd=tmp_path, check=True
-    )
+    assert panbayes("schema", "draft", "t.csv", "-o", "s.toml").returncode == 0
     line = f"{sys.executable} -m panbayes schema check s.toml t.csv --json | head -c 1"
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout == "{"

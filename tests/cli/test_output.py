@@ -9,13 +9,14 @@ import pytest
 
 from panbayes.cli.text import aligned
 
+NARROW = {**os.environ, "COLUMNS": "40"}
 WAIT = "import time\nfrom panbayes.cli.text import working\nwith working('learning from 3 holders'): time.sleep({})\n"
 
 
-def on_a_terminal(seconds: float) -> str:
-    """Run with standard error on a pseudo-terminal and return what appeared there."""
+def on_a_terminal(code: str) -> str:
+    """Run with standard output and errors on a pseudo-terminal and return what appeared there."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen([sys.executable, "-c", WAIT.format(seconds)], stderr=theirs) as running:
+    with subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=NARROW) as running:
         os.close(theirs)
         shown = b""
         try:
@@ -29,13 +30,13 @@ def on_a_terminal(seconds: float) -> str:
 
 
 def test_a_bar_appears_on_a_terminal_after_two_seconds() -> None:
-    shown = on_a_terminal(3.0)
+    shown = on_a_terminal(WAIT.format(3))
     assert "learning from 3 holders" in shown
     assert "0:00:0" in shown
 
 
 def test_quick_work_and_pipes_stay_silent() -> None:
-    assert on_a_terminal(0.1) == ""
+    assert on_a_terminal(WAIT.format(0.1)) == ""
     done = subprocess.run([sys.executable, "-c", WAIT.format(2.5)], capture_output=True, text=True, check=True)
     assert done.stderr == done.stdout == ""
 
@@ -43,3 +44,25 @@ def test_quick_work_and_pipes_stay_silent() -> None:
 @pytest.mark.parametrize("rows", [[("a", "b"), ("longer", "1,000"), ("x", "2.5")]])
 def test_numbers_stand_to_the_right(rows: list[tuple[str, str]]) -> None:
     assert aligned(rows, indent=0) == ["a           b", "longer  1,000", "x         2.5"]
+
+
+LINES = [
+    "test.csv: cross entropy 14.691 bits per record",
+    "  protects  everything one user ever does",
+    "/" * 50,
+    "short",
+]
+EMIT = f"from panbayes.cli.text import emit\nemit({{}}, {LINES!r}, as_json=False)\n"
+
+
+def test_long_lines_are_folded_between_words_on_a_terminal_alone() -> None:
+    assert on_a_terminal(EMIT).splitlines() == [
+        "test.csv: cross entropy 14.691 bits per",
+        "  record",
+        "  protects  everything one user ever",
+        "            does",
+        "/" * 50,
+        "short",
+    ]
+    done = subprocess.run([sys.executable, "-c", EMIT], capture_output=True, text=True, check=True, env=NARROW)
+    assert done.stdout.splitlines() == LINES

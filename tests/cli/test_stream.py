@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 
 from panbayes.cli.main import build
 from panbayes.errors import InputError
+from panbayes.stream.ids.feeding import stream_formats
+from panbayes.stream.laws.registry import law_kinds
 from tests.conftest import Panbayes
 
 PLANTED = "84215077"
@@ -67,7 +69,8 @@ def test_a_first_day(panbayes: Panbayes, opened: Path) -> None:
     (opened.parent / "more.txt").write_text("".join(f"{i}\n" for i in range(1000)), encoding="utf-8")
     fed = panbayes("stream", "feed", "s.state", "more.txt")
     assert (fed.returncode, fed.stderr) == (0, "")
-    first = json.loads(panbayes("stream", "estimate", "s.state", "--json").stdout)
+    certain = ("--confidence", "0.999999999", "--json")
+    first = json.loads(panbayes("stream", "estimate", "s.state", *certain).stdout)
     assert first["density"] == pytest.approx(0.5, abs=0.05)
     assert first["low"] <= 0.5 <= first["high"]
     assert (first["fresh"], first["releases_left"], first["private"]) == (True, 1, True)
@@ -82,7 +85,25 @@ def test_a_first_day(panbayes: Panbayes, opened: Path) -> None:
     assert (info["universe"], info["releases_left"], info["epsilon"]) == (2000, 0, "8")
 
 
-@pytest.mark.parametrize("form", ["csv", "csv by number", "csv stdin", "ndjson", "parquet", "parquet text", "text"])
+def test_every_format_is_tried_and_named_in_the_help(here: Here) -> None:
+    assert set(stream_formats()) == {form.split()[0] for form in FORMS}
+    for name in stream_formats():
+        assert name in here("stream", "feed", "--help").stdout
+
+
+def test_every_law_is_named_in_the_help_and_can_be_chosen(here: Here) -> None:
+    shown = "".join(here("stream", "open", "--help").stdout.split())
+    for name, kind in law_kinds().items():
+        assert f"{name}({''.join(kind.summary.split())})" in shown
+        done = here("stream", "open", name, "--universe", "50", "--epsilon", "1", "--state-law", name)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(here("stream", "info", name, "--json").stdout)["state_law"] == name
+
+
+FORMS = ["csv", "csv by number", "csv stdin", "ndjson", "parquet", "parquet text", "text"]
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_formats(here: Here, panbayes: Panbayes, opened: Path, form: str) -> None:
     folder, present = opened.parent, range(1000)
     match form:
@@ -153,12 +174,17 @@ def test_the_plan(here: Here) -> None:
     [
         (["open", "t", "--universe", "0", "--epsilon", "1"], "universe: found 0 users"),
         (["open", "t", "--universe", "-5", "--epsilon", "1"], "universe: found -5 users"),
-        (["open", "t", "--universe", "nobody.txt", "--epsilon", "1"], "cannot be read as a list of ids"),
+        (["open", "t", "--universe", "nobody.txt", "--epsilon", "1"], "found 'nobody.txt', which is not a file"),
         (["open", "t", "--universe", "ipv4:10.0.0.0/99", "--epsilon", "1"], "write it like ipv4:10.0.0.0/8"),
         (["open", "t", "--universe", "10", "--epsilon", "0"], "epsilon: found 0"),
         (["open", "t", "--universe", "10", "--epsilon", "1", "--sample", "11"], "sample: found 11"),
         (["open", "t", "--universe", "10", "--epsilon", "1", "--releases", "0"], "releases: found 0"),
         (["open", "t", "--universe", "10", "--epsilon", "1", "--state-law", "dwork", "--levels", "3"], "levels"),
+        (
+            ["open", "t", "--universe", "10", "--epsilon", "1", "--state-law", "dork"],
+            "--state-law: found 'dork'; did you mean dwork?",
+        ),
+        (["feed", "s.state", "in.csv", "--format", "cvs"], "--format: found 'cvs'; did you mean csv?"),
         (["open", "s.state", "--universe", "10", "--epsilon", "1"], "exists already"),
         (["feed", "nothing"], "cannot be opened"),
         (["feed", "s.state", "missing.txt"], "missing.txt: cannot be read"),

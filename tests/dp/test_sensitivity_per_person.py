@@ -7,15 +7,12 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from panbayes.bayesnet.learning import scores
-from panbayes.dp.sensitivity import score_per_person
+from panbayes.bayesnet.learning.scores.registry import scores
+from panbayes.dp.sensitivity import SENSITIVITIES, score_per_person
 from panbayes.errors import InputError
-from panbayes.exact.score_rounding import ScoreName
-
-SCORES = {"I": scores.mutual_information, "R": scores.r_score, "F": scores.f_score}
 
 
-def true_sensitivity(score: ScoreName, child: int, parents: int, persons: int, max_records: int) -> float:
+def true_sensitivity(score: str, child: int, parents: int, persons: int, max_records: int) -> float:
     """Try every table of persons and every replacement of one person (a person may also have no record at all)."""
     kinds = range(child * parents)
     people = [
@@ -28,7 +25,7 @@ def true_sensitivity(score: ScoreName, child: int, parents: int, persons: int, m
     def value(counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
         key = counts.tobytes()
         if key not in known:
-            known[key] = SCORES[score](counts.reshape(child, parents)) * int(counts.sum()) / persons
+            known[key] = scores()[score].value(counts.reshape(child, parents)) * int(counts.sum()) / persons
         return known[key]
 
     largest = 0.0
@@ -42,12 +39,12 @@ def true_sensitivity(score: ScoreName, child: int, parents: int, persons: int, m
 CASES = [(2, 2, 2, 2), (2, 2, 3, 1), (2, 3, 2, 2), (2, 2, 2, 3), (3, 2, 3, 1)]
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", SENSITIVITIES)
 @pytest.mark.parametrize(("child", "parents", "persons", "max_records"), CASES)
-def test_no_person_moves_a_score_further(
-    score: ScoreName, child: int, parents: int, persons: int, max_records: int
-) -> None:
-    if score == "F" and child != 2:
+def test_no_person_moves_a_score_further(score: str, child: int, parents: int, persons: int, max_records: int) -> None:
+    if SENSITIVITIES[score].binary_child and child != 2:
+        with pytest.raises(InputError, match="score: "):
+            score_per_person(score, persons=persons, max_records=max_records, candidates=[(child, parents)])
         return
     bound = score_per_person(score, persons=persons, max_records=max_records, candidates=[(child, parents)])
     true = true_sensitivity(score, child, parents, persons, max_records)
@@ -56,8 +53,8 @@ def test_no_person_moves_a_score_further(
     assert true > 0
 
 
-@pytest.mark.parametrize("score", SCORES)
-def test_a_quarter_of_the_bound_is_exceeded(score: ScoreName) -> None:
+@pytest.mark.parametrize("score", SENSITIVITIES)
+def test_a_quarter_of_the_bound_is_exceeded(score: str) -> None:
     ratios = [
         true_sensitivity(score, 2, parents, persons, most)
         / score_per_person(score, persons=persons, max_records=most, candidates=[(2, parents)])

@@ -53,7 +53,7 @@ def test_a_good_schema() -> None:
         ("bins = [0, 40, 65, 120]", "bins = [0, inf]", 7, "attributes[1].bins: found an edge that is not a finite"),
         ("bins = [0, 40, 65, 120]", 'bins = ["a", "b"]', 7, "attributes[1].bins: found 'a' in the list"),
         ("bins = [0, 40, 65, 120]", "bins = []", 7, "attributes[1].bins: found an empty list"),
-        ("bins = [0, 40, 65, 120]", "bin = [0, 40]", 7, "attributes[1].bin: is not a known key; did you mean bins?"),
+        ("bins = [0, 40, 65, 120]", "bin = [0, 40]", 7, 'attributes[1].bin: is not a known key; did you mean "bins"?'),
         ("bins = [0, 40, 65, 120]", "", 5, "attributes[1]: found neither categories nor bins"),
         ('categories = ["No", ', 'categories = ["No", "No", ', 12, 'found the value "No" twice'),
         ('categories = ["No", ', 'categories = ["No", 1, ', 12, "mixed; quote them all as texts"),
@@ -173,6 +173,15 @@ def test_code_of_never_fails_and_never_guesses(value: Scalar, attribute: Attribu
         assert attribute.labels[code] in (text, text.lower() if attribute.boolean else text)
 
 
-def test_unknown_attribute_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match='--target: "dose" is not in schema "clinic"; known attributes: age, insulin'):
-        Schema.parse(GOOD).index("dose", argument="--target")
+def test_an_unknown_name_or_value_comes_with_the_nearest() -> None:
+    schema = Schema.parse(GOOD)
+    with pytest.raises(InputError, match='--target: "dose" is not in schema "clinic"; known: age, insulin'):
+        schema.index("dose", argument="--target")
+    with pytest.raises(InputError, match=r'attribute: "insuline" is not in schema "clinic"; did you mean "insulin"\?'):
+        schema.index("insuline")
+    age, insulin = schema.attributes
+    assert (age.index(70), insulin.index("Up")) == (2, 2)
+    with pytest.raises(InputError, match=r'--given: "Stedy" is not a value of "insulin"; did you mean "Steady"\?'):
+        insulin.index("Stedy", argument="--given")
+    with pytest.raises(InputError, match=r'value: "400" is not a value of "age"; known: \[0, 40\), \[40, 65\)'):
+        age.index(400)

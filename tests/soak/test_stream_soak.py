@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from panbayes.errors import InputError
-from panbayes.stream.estimator import DensityEstimator, configure, create_state
+from panbayes.stream.estimator import DensityEstimator
 from panbayes.stream.ids.columns import chunks
-from panbayes.stream.ids.feeding import Format, batches
+from panbayes.stream.ids.feeding import batches
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(not os.environ.get("PANBAYES_SOAK"), reason="long: set PANBAYES_SOAK=1 (make soak)")
@@ -35,10 +35,9 @@ def test_a_thousand_kills(tmp_path: Path, seed: int) -> None:
 def test_damage_of_the_head_never_gives_a_fresh_release_for_free(tmp_path: Path) -> None:
     """Whatever a flipped bit does, the file is refused or it is as it was: never more releases, never less noise."""
     path = tmp_path / "state"
-    create_state(path, configure(1000, epsilon=1, releases=2))
-    with DensityEstimator.open(path, writing=False) as estimator:
+    with DensityEstimator.create(path, 1000, epsilon=1, releases=2) as estimator:
         estimator.estimate()
-        known = estimator.configuration.calibration
+        known = estimator.setup.calibration
     whole = path.read_bytes()
     rng = np.random.default_rng(1)
     places = [*range(700), *range(16384, 16384 + 80), *range(20480, 20480 + 80)]
@@ -48,14 +47,14 @@ def test_damage_of_the_head_never_gives_a_fresh_release_for_free(tmp_path: Path)
         path.write_bytes(damaged)
         try:
             with DensityEstimator.open(path, writing=False) as estimator:
-                assert estimator.configuration.calibration == known
+                assert estimator.setup.calibration == known
                 assert estimator.releases_left <= 2
         except InputError:
             pass
 
 
 @pytest.mark.parametrize("form", ["text", "csv", "ndjson"])
-def test_any_bytes_can_be_fed(tmp_path: Path, form: Format) -> None:
+def test_any_bytes_can_be_fed(tmp_path: Path, form: str) -> None:
     rng = np.random.default_rng(2)
     alphabet = np.frombuffer(b'0123456789,."{}[]:\\\n\r\t user\x00\xff\xc3', dtype=np.uint8)
     path = tmp_path / "input"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.stream.guarantee.laws import COIN, StateLaw
+from panbayes.stream.laws.state_law import COIN, StateLaw
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from panbayes.stream.estimator import DensityEstimator, configure, create_state
+from panbayes.stream.estimator import DensityEstimator
 
 BATCH = 3000
 
@@ -41,8 +41,7 @@ def main(folder: Path, kills: int, seed: int) -> None:
     per_child = 5 * BATCH
     size, releases = kills * per_child, 10_000
     path = folder / "state"
-    create_state(path, configure(size, epsilon=40, releases=releases, state_epsilon=20))
-    with DensityEstimator.open(path) as warm:
+    with DensityEstimator.create(path, size, epsilon=40, releases=releases, state_epsilon=20) as warm:
         warm.update(np.array([-1]))
     released = 0
     for index in range(kills):
@@ -70,9 +69,9 @@ def main(folder: Path, kills: int, seed: int) -> None:
                 place += 9
         released += shown
         with DensityEstimator.open(path, writing=False) as check:
-            ledger = check.releases_left
-            assert 0 <= releases - ledger - released <= index + 1, "a release was shown without being written down"
-            if last_shown is not None and releases - ledger == released:
+            left = check.releases_left
+            assert 0 <= releases - left - released <= index + 1, "a release was shown without being written down"
+            if last_shown is not None and releases - left == released:
                 again = check.last()
                 assert again is not None
                 assert again.statistic == last_shown

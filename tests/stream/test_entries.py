@@ -10,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from panbayes.stream.guarantee.laws import COIN, StateLaw, optimal_bernoulli, quantized_laplace
+from panbayes.stream.laws.optimal_bernoulli import optimal_bernoulli
+from panbayes.stream.laws.quantized_laplace import quantized_laplace
+from panbayes.stream.laws.state_law import COIN, StateLaw
 from panbayes.stream.state import kernels
 from panbayes.stream.state.coins import BLOCK, seeded_coins, system_coins
-from panbayes.stream.state.entries import Entries, state_bytes
+from panbayes.stream.state.entries import Entries
 
 THRESHOLDS = [1, 2, COIN - 1, COIN // 2, 0x12345678, 0xFF000000, 0xFEFFFFFF, 1155104500]
 
 
 def fresh(law: StateLaw, sample: int, seed: int) -> Entries:
-    entries = Entries(law, sample, np.zeros(state_bytes(law.levels, sample), dtype=np.uint8))
+    entries = Entries(law, sample, np.zeros(law.state_bytes(sample), dtype=np.uint8))
     entries.initialize(seeded_coins(seed))
     return entries
 

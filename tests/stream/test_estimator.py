@@ -1,41 +1,47 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from panbayes.dp.noise import SimulatedNoise
+from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError
 from panbayes.stream.estimator import DensityEstimator
-from panbayes.stream.guarantee.laws import Family
+from panbayes.stream.laws.kind import LawKind
 from panbayes.stream.state.coins import seeded_coins
+from tests.stream.law_cases import over_laws
 
 
-@pytest.mark.parametrize(
-    ("family", "levels", "sample"),
-    [
-        ("optimal-bernoulli", 2, None),
-        ("optimal-bernoulli", 2, 300),
-        ("dwork", 2, None),
-        ("quantized-laplace", 2, None),
-        ("quantized-laplace", 4, 60),
-        ("quantized-gaussian", 3, None),
-    ],
-)
-def test_errors_and_intervals_hold(family: Family, levels: int, sample: int | None) -> None:
+@over_laws(2)
+@pytest.mark.parametrize("sample", [None, 300])
+def test_errors_and_intervals_hold(kind: LawKind, levels: int, sample: int | None) -> None:
     """Whole runs: the error is as predicted, the interval covers as often as it says."""
-    size, present, runs = 1000, 300, 120 if levels == 2 else 12
+    # At coverage 0.95, fewer than 104 of 120 happens once in 30,000.
+    assert covered_runs(kind, levels, sample=sample, runs=120) >= 104
+
+
+@over_laws(4)
+def test_errors_and_intervals_hold_on_several_levels(kind: LawKind, levels: int) -> None:
+    """As before, in fewer runs: at coverage 0.95, fewer than 8 of 12 happens once in 30,000."""
+    assert covered_runs(kind, levels, sample=60, runs=12) >= 8
+
+
+def covered_runs(kind: LawKind, levels: int, *, sample: int | None, runs: int) -> int:
+    """Run a law on a simulated stream, hold its error against the predicted one, and count intervals that cover."""
+    size, present = 1000, 300
     squared, covered, predicted = [], 0, 0.0
     for seed in range(runs):
         estimator = DensityEstimator(
             size,
             epsilon=1,
             sample=sample,
-            state=family,
+            law=kind.name,
             levels=levels,
-            state_epsilon="0.49",
+            state_epsilon=min(kind.largest_epsilon, Fraction("0.49")),
             noise=SimulatedNoise(seed),
             coins=seeded_coins(seed),
         )
@@ -45,17 +51,16 @@ def test_errors_and_intervals_hold(family: Family, levels: int, sample: int | No
         covered += answer.low <= present / size <= answer.high
         predicted = answer.rmse
         assert not answer.private
-    # The root of a mean of n squares has a relative standard error of 1/√(2n); 4 are allowed: 26 % for two levels.
+    # The root of a mean of n squares has a relative standard error of 1/√(2n); 4 are allowed: 26 % for 120 runs.
     assert math.sqrt(np.mean(squared)) == pytest.approx(predicted, rel=4 / math.sqrt(2 * runs))
-    # At coverage 0.95, fewer than 104 of 120 or 8 of 12 happens once in 30,000.
-    assert covered >= (104 if levels == 2 else 8)
+    return covered
 
 
 def test_deletions_take_users_out_again() -> None:
     with DensityEstimator(100_000, epsilon=10) as estimator:
         estimator.update(np.arange(60_000))
         estimator.remove(np.arange(20_000))
-        answer = estimator.estimate()
+        answer = estimator.estimate(confidence=1 - 1e-9)
     assert answer.density == pytest.approx(0.4, abs=0.01)
     assert answer.low <= 0.4 <= answer.high
     assert answer.private
@@ -79,7 +84,7 @@ def test_releases_are_counted_and_repeated() -> None:
 
 
 def test_more_releases_cost_accuracy_not_privacy() -> None:
-    one, ten = (DensityEstimator(10_000, epsilon=1, releases=r).configuration.calibration for r in (1, 10))
+    one, ten = (DensityEstimator(10_000, epsilon=1, releases=r).setup.calibration for r in (1, 10))
     assert ten.loss() <= 1
     assert one.loss() <= 1
     assert ten.noise_scale > 2 * one.noise_scale
@@ -101,3 +106,24 @@ def test_the_same_seeds_give_the_same_bytes() -> None:
         return answer.statistic, answer.epsilon
 
     assert run() == run()
+
+
+def test_estimates_and_estimators_show_themselves() -> None:
+    """In a few lines at a prompt, as a well-formed table in a notebook; simulated ones say so."""
+    with DensityEstimator(5000, epsilon=Fraction(1, 3), releases=2, sample=100, noise=SimulatedNoise(1)) as estimator:
+        answer = estimator.estimate()
+        assert repr(estimator).startswith(
+            "<DensityEstimator in memory: StreamSetup(the integers 0 to 4999, a sample of"
+        )
+    assert repr(estimator.setup) == (
+        "StreamSetup(the integers 0 to 4999, a sample of 100; E = 1/3 for one look and 2 releases; optimal-bernoulli)"
+    )
+    lines = repr(answer).splitlines()
+    assert len(lines) == 5
+    assert f"{answer.distinct:,} ({answer.distinct_low:,} to {answer.distinct_high:,})" in lines[2]
+    assert lines[3].endswith("fresh, 1 left")
+    assert lines[4].endswith("none: coins or noise were simulated")
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", answer._repr_html_())
+    assert cells[1::2] == [line[16:] for line in lines[1:]]
+    assert "E = 1/3 for one look" in repr(replace(answer, private=True))
+    assert "the last one again" in repr(replace(answer, fresh=False))

@@ -10,37 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panbayes.stream.guarantee.calibration import Calibration, sound
-from panbayes.stream.guarantee.laws import (
-    COIN,
-    Family,
-    StateLaw,
-    dwork,
-    law_of,
-    optimal_bernoulli,
-    quantized_laplace,
-)
-from panbayes.stream.guarantee.loss import binary_rate, joint_loss, published_rate, surely_meets
+from panbayes.reproduce.published import published_rate
+from panbayes.stream.guarantee.calibration import Calibration, calibrate
+from panbayes.stream.guarantee.loss import binary_rate, joint_loss, surely_meets
+from panbayes.stream.laws.dwork import dwork
+from panbayes.stream.laws.kind import LawKind
+from panbayes.stream.laws.optimal_bernoulli import optimal_bernoulli
+from panbayes.stream.laws.quantized_laplace import quantized_laplace
+from panbayes.stream.laws.state_law import COIN, StateLaw
 from tests.stream.enumeration import DELETE, INSERT, KEEP, LOOK, exact_loss, loss_between
-
-FAMILIES: list[tuple[Family, int]] = [
-    ("dwork", 2),
-    ("optimal-bernoulli", 2),
-    ("quantized-laplace", 2),
-    ("quantized-laplace", 3),
-    ("quantized-laplace", 5),
-    ("quantized-laplace", 16),
-    ("quantized-gaussian", 2),
-    ("quantized-gaussian", 4),
-]
+from tests.stream.law_cases import over_laws
 
 
-@pytest.mark.parametrize(("family", "levels"), FAMILIES)
+@over_laws(2, 3, 5, 16)
 @pytest.mark.parametrize("budget", ["0.2", "1", "4"])
 @pytest.mark.parametrize("sample", [10, 10_000])
-def test_the_default_calibration_keeps_its_budget(family: Family, levels: int, budget: str, sample: int) -> None:
+def test_the_default_calibration_keeps_its_budget(kind: LawKind, levels: int, budget: str, sample: int) -> None:
     total = Fraction(budget)
-    calibration = sound(epsilon=total, sample=sample, universe=None, family=family, levels=levels)
+    calibration = calibrate(epsilon=total, sample=sample, universe=None, law=kind.name, levels=levels)
     loss = exact_loss(calibration.law, [float(calibration.noise_scale)])
     assert loss <= float(total) + 1e-12
     assert loss <= joint_loss(calibration.law, float(1 / calibration.noise_scale)) + 1e-12
@@ -48,11 +35,11 @@ def test_the_default_calibration_keeps_its_budget(family: Family, levels: int, b
     assert loss >= float(total) * (0.99999 if levels == 2 else 0.9)
 
 
-@pytest.mark.parametrize(("family", "levels"), [pair for pair in FAMILIES if pair[1] < 16])
+@over_laws(2, 3, 5)
 @pytest.mark.parametrize("releases", [2, 3])
-def test_several_releases_share_one_budget(family: Family, levels: int, releases: int) -> None:
-    calibration = sound(
-        epsilon=Fraction(1), sample=1000, universe=None, family=family, levels=levels, releases=releases
+def test_several_releases_share_one_budget(kind: LawKind, levels: int, releases: int) -> None:
+    calibration = calibrate(
+        epsilon=Fraction(1), sample=1000, universe=None, law=kind.name, levels=levels, releases=releases
     )
     law, scales = calibration.law, [float(calibration.noise_scale)] * releases
     if levels > 2:
@@ -97,16 +84,16 @@ def test_the_theorem_bounds_every_law(init: list[int], update: list[int], scales
 
 @pytest.mark.parametrize("epsilon", ["0.1", "0.25", "0.5", "1", "2"])
 @pytest.mark.parametrize("centre", ["0.1", "0.3", "0.5"])
-def test_centres_up_to_one_half_are_sound(epsilon: str, centre: str) -> None:
+def test_centres_up_to_one_half_are_calibrate(epsilon: str, centre: str) -> None:
     law = optimal_bernoulli(Fraction(epsilon), centre=Fraction(centre))
     budget = 1.5 * float(epsilon)
-    rate = binary_rate(p_init=law.init[1] / COIN, p_update=law.update[1] / COIN, budget=budget)
+    rate = binary_rate(p_init=law.init[1] / COIN, p_update=law.update[1] / COIN, total=budget)
     assert exact_loss(law, [1 / rate]) <= budget + 1e-9
 
 
 def test_orderings_one_by_one() -> None:
     """Absent, before, after, both: every pair of orderings, with the look before or after the output."""
-    calibration = sound(epsilon=Fraction(1), sample=1000, universe=None)
+    calibration = calibrate(epsilon=Fraction(1), sample=1000, universe=None)
     scale = float(calibration.noise_scale)
     absent, before, after, both = (KEEP, KEEP), (INSERT, KEEP), (KEEP, INSERT), (INSERT, INSERT)
     losses = {}
@@ -121,7 +108,7 @@ def test_orderings_one_by_one() -> None:
 
 
 def test_deletions_cost_no_more() -> None:
-    calibration = sound(epsilon=Fraction(1), sample=1000, universe=None)
+    calibration = calibrate(epsilon=Fraction(1), sample=1000, universe=None)
     scale = float(calibration.noise_scale)
     assert exact_loss(calibration.law, [scale], events=(KEEP, INSERT, DELETE)) <= 1 + 1e-9
     inserted_then_deleted = loss_between(calibration.law, [(INSERT, DELETE), (KEEP, KEEP)], [LOOK, scale])
@@ -130,7 +117,7 @@ def test_deletions_cost_no_more() -> None:
 
 def test_with_other_users_in_the_sum() -> None:
     """Two users, the output is their sum: what the intruder knows about the other one does not help."""
-    calibration = sound(epsilon=Fraction(1), sample=2, universe=None)
+    calibration = calibrate(epsilon=Fraction(1), sample=2, universe=None)
     law, scale = calibration.law, float(calibration.noise_scale)
     init, update = (np.array(w) / COIN for w in (law.init, law.update))
     outputs = np.arange(-3, 6)
@@ -165,7 +152,7 @@ def test_the_published_calibration_fails_its_claim(
     law: StateLaw, epsilon: float, after_only: float, worst: float
 ) -> None:
     """Errata 1: the thesis claims 2ε; these are the losses."""
-    scale = 1 / published_rate(law, epsilon)
+    scale = 1 / published_rate(law, epsilon=epsilon)
     found = loss_between(law, [(KEEP, KEEP), (KEEP, INSERT)], [LOOK, scale])
     update = law.update[1] / COIN
     assert found == pytest.approx(math.log(update * math.exp(1 / scale) + 1 - update), abs=1e-9)
@@ -199,14 +186,14 @@ def test_two_looks_are_not_private() -> None:
     assert loss_between(law, [(KEEP, KEEP), (KEEP, INSERT)], [LOOK, LOOK]) == math.inf
 
 
-@pytest.mark.parametrize(("family", "levels"), FAMILIES)
-def test_a_yes_of_the_exact_check_is_a_proof(family: Family, levels: int) -> None:
+@over_laws(2, 3, 5, 16)
+def test_a_yes_of_the_exact_check_is_a_proof(kind: LawKind, levels: int) -> None:
     """The rational check agrees with floating point away from the edge, and never says yes beyond it."""
-    law = law_of(family, Fraction(1, 2), levels=levels)
+    law = kind.law(Fraction(1, 2), levels=levels)
     rate = _largest(law, 1.0)
     assert surely_meets(law, Fraction(rate * (1 - 1e-9)), Fraction(1))
     assert not surely_meets(law, Fraction(rate * (1 + 1e-9)), Fraction(1))
     with pytest.raises(ValueError, match="together"):
         Calibration(Fraction(1), Fraction(1, 2), law, 1 / Fraction(rate * (1 + 1e-6)), 1)
-    with pytest.raises(ValueError, match="share"):
+    with pytest.raises(ValueError, match="part"):
         Calibration(Fraction(1), Fraction(1, 10), law, Fraction(1000), 1)

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 from panbayes.errors import InputError
-from panbayes.stream.estimator import DensityEstimator, configure, create_state
+from panbayes.stream.estimator import DensityEstimator
 from tests.conftest import ROOT
 
-LEDGER = 16384
+COUNTS = 16384
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     path = tmp_path / "state"
-    create_state(path, configure(1000, epsilon=1, releases=3))
+    DensityEstimator.create(path, 1000, epsilon=1, releases=3).close()
     return path
 
 
@@ -34,15 +34,16 @@ def test_a_state_survives_restarts(tmp_path: Path, spec: str, sample: int | None
     users = tmp_path / "users"
     users.write_text("".join(f"user{i}\n" for i in range(500)), encoding="utf-8")
     path = tmp_path / "state"
-    configuration = configure(
-        str(users) if spec == "list" else spec, epsilon=2, sample=sample, state="quantized-laplace", levels=levels
-    )
-    create_state(path, configuration)
+    universe = str(users) if spec == "list" else spec
+    with DensityEstimator.create(
+        path, universe, epsilon=2, sample=sample, law="quantized-laplace", levels=levels
+    ) as estimator:
+        setup = estimator.setup
     ids = {"1000": list(range(300)), "ipv4:10.0.0.0/20": ["10.0.0.1", "10.0.15.255"], "list": ["user3", "user7"]}[spec]
     for _ in range(2):
         with DensityEstimator.open(path) as estimator:
-            assert estimator.configuration.calibration == configuration.calibration
-            assert estimator.configuration.sampling == configuration.sampling
+            assert estimator.setup.calibration == setup.calibration
+            assert estimator.setup.sampling == setup.sampling
             estimator.update(ids)
     with DensityEstimator.open(path, writing=False) as estimator:
         assert estimator.estimate().fresh
@@ -75,6 +76,7 @@ def test_the_file_is_private_and_says_no_times(state: Path) -> None:
 
 def test_the_size_for_a_thousand_million_users(tmp_path: Path) -> None:
     """126 MB at most; the file is laid out without drawing its entries, which takes a second more."""
+    from panbayes.stream.setup import configure
     from panbayes.stream.state.file import StateFile
 
     path = tmp_path / "large"
@@ -108,16 +110,16 @@ def test_a_second_writer_is_refused_and_estimates_are_not(state: Path) -> None:
     DensityEstimator.open(state).close()
 
 
-def test_a_torn_ledger_falls_back_and_never_gives_a_release_twice(state: Path) -> None:
+def test_a_torn_release_count_falls_back_and_never_gives_a_release_twice(state: Path) -> None:
     with DensityEstimator.open(state, writing=False) as estimator:
         first = estimator.estimate()
         second = estimator.estimate()
     data = bytearray(state.read_bytes())
-    copies = [struct.unpack_from("<QII", data, LEDGER + i * 4096) for i in (0, 1)]
+    copies = [struct.unpack_from("<QII", data, COUNTS + i * 4096) for i in (0, 1)]
     newest = max((0, 1), key=lambda i: copies[i][0])
     # A crash in the middle of writing the third release damages the copy it writes: the older one.
     torn = bytearray(data)
-    torn[LEDGER + (1 - newest) * 4096 + 20] ^= 1
+    torn[COUNTS + (1 - newest) * 4096 + 20] ^= 1
     state.write_bytes(torn)
     with DensityEstimator.open(state, writing=False) as estimator:
         assert estimator.releases_left == 1
@@ -126,7 +128,7 @@ def test_a_torn_ledger_falls_back_and_never_gives_a_release_twice(state: Path) -
         assert last.statistic == second.statistic
     assert first.fresh
     both = bytearray(torn)
-    both[LEDGER + newest * 4096 + 20] ^= 1
+    both[COUNTS + newest * 4096 + 20] ^= 1
     state.write_bytes(both)
     with pytest.raises(InputError, match="how many releases are left"):
         DensityEstimator.open(state)
@@ -181,9 +183,9 @@ def test_a_damaged_state_is_refused(state: Path, how: str, message: str) -> None
 
 def test_other_refusals(state: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="exists already"):
-        create_state(state, configure(10, epsilon=1))
+        DensityEstimator.create(state, 10, epsilon=1)
     with pytest.raises(InputError, match="cannot be created"):
-        create_state(tmp_path / "no" / "state", configure(10, epsilon=1))
+        DensityEstimator.create(tmp_path / "no" / "state", 10, epsilon=1)
     with pytest.raises(InputError, match="cannot be opened"):
         DensityEstimator.open(tmp_path / "nothing")
     with pytest.raises(InputError, match="cannot be opened"):

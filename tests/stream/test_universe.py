@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
+from typing import cast
 
+import msgspec
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,7 +17,11 @@ from hypothesis import strategies as st
 
 from panbayes.errors import InputError
 from panbayes.stream.ids.columns import chunks
-from panbayes.stream.ids.universe import IntegerUniverse, ListedUniverse, Sampling, Universe, ipv4_universe, universe_of
+from panbayes.stream.ids.sampling import Sampling
+from panbayes.stream.ids.universes.integers import IntegerUniverse
+from panbayes.stream.ids.universes.kind import Saved, Universe, UniverseKind, UniverseSpec
+from panbayes.stream.ids.universes.listed import ListedUniverse
+from panbayes.stream.ids.universes.registry import load_universe, read_universe, universe_kinds
 
 
 def slots(universe: Universe, ids: object) -> list[int]:
@@ -36,6 +42,54 @@ def containers(texts: list[str | None]) -> dict[str, object]:
         "polars slice": pl.Series(["x" * 20, *texts], dtype=pl.String)[1:],
         "numpy object": np.array(texts, dtype=object),
     }
+
+
+KINDS = pytest.mark.parametrize("kind", universe_kinds().values(), ids=lambda kind: kind.name)
+
+
+@KINDS
+@pytest.mark.parametrize("sample", [None, 40])
+def test_a_universe_knows_its_own_and_nobody_else(kind: UniverseKind, sample: int | None) -> None:
+    """Every id has its own slot, or none because it is not in the sample; strangers never have one."""
+    ids, strangers = list(kind.example.ids), list(kind.example.strangers)
+    universe = read_universe(kind.example.spec, sample=sample)
+    assert universe.sampling.size == len(ids)
+    found = slots(universe, ids)
+    assert sorted(slot for slot in found if slot >= 0) == list(range(sample or len(ids)))
+    assert slots(universe, strangers) == [-1] * len(strangers)
+    # Whoever comes in, in whatever order and however often, has the same slot.
+    assert slots(universe, [*strangers, *ids[::-1], *ids]) == [-1] * len(strangers) + found[::-1] + found
+    assert slots(universe, pl.Series([*ids, None])) == [*found, -1]
+    assert slots(universe, [f" {text}\r" for text in ids]) == found
+    assert not any(text in universe.describe() for text in ids if len(text) > 3 and text not in str(kind.example.spec))
+
+
+@KINDS
+@pytest.mark.parametrize("sample", [None, 40])
+def test_a_universe_survives_a_state_file(kind: UniverseKind, sample: int | None) -> None:
+    universe = read_universe(kind.example.spec, sample=sample)
+    saved = universe.save()
+    again = load_universe(saved)
+    assert again.save() == saved
+    assert (again.sampling, again.describe(), type(again)) == (universe.sampling, universe.describe(), type(universe))
+    ids = [*kind.example.ids, *kind.example.strangers]
+    assert slots(again, ids) == slots(universe, ids)
+    assert saved.header.startswith(b'{"kind":"' + kind.name.encode() + b'",')
+    for damaged in (
+        Saved(saved.header, saved.table + b"x"),
+        Saved(saved.header.replace(b'"kind":"', b'"kind":"un'), saved.table),
+        Saved(saved.header.replace(b'"size":', b'"sizes":'), saved.table),
+        Saved(saved.header[:-1] + b',"more":1}', saved.table),
+    ):
+        with pytest.raises((ValueError, InputError, msgspec.MsgspecError)):
+            load_universe(damaged)
+
+
+@KINDS
+def test_one_kind_claims_a_spec(kind: UniverseKind) -> None:
+    claiming = [other.name for other in universe_kinds().values() if other.claims(kind.example.spec)]
+    assert claiming == [kind.name]
+    assert kind.spelling
 
 
 TEXTS: list[str | None] = ["5", "007", " 12\r", "abc", None, "-3", "9" * 30, "1.5", "", "99", "100", "٣"]
@@ -86,13 +140,13 @@ def test_addresses_against_the_standard_library(text: str) -> None:
     parts = stripped.split(".")
     right = len(parts) == 4 and all(1 <= len(p) <= 3 and p.isascii() and p.isdecimal() and int(p) < 256 for p in parts)
     expected = int(ipaddress.IPv4Address(".".join(str(int(p)) for p in parts))) if right else -1
-    universe = ipv4_universe("", None)
+    universe = read_universe("ipv4", sample=None)
     assert slots(universe, [text]) == [expected]
     assert slots(universe, [text, "10.0.0.1", "255.255.255.255"]) == [expected, 0x0A000001, 2**32 - 1]
 
 
 def test_a_network() -> None:
-    universe = ipv4_universe("10.1.0.0/16", None)
+    universe = read_universe("ipv4:10.1.0.0/16", sample=None)
     ids = ["10.1.0.0", "10.1.255.255", "10.2.0.0", "9.255.255.255", "10.1.0.7 "]
     assert slots(universe, ids) == slots(universe, pl.Series(ids)) == [0, 65535, -1, -1, 7]
     assert slots(universe, np.array([0x0A010003, 3])) == [3, -1]
@@ -160,22 +214,46 @@ def test_what_cannot_be_ids_is_refused_without_its_value(ids: object) -> None:
     assert "abc" not in str(refused.value)
 
 
+def test_a_damaged_table_cannot_hold_a_search_for_ever() -> None:
+    saved = ListedUniverse.of(["ann", "bob"], None).save()
+    full = Saved(saved.header, b"\x01" * len(saved.table))
+    with pytest.raises(ValueError, match="free places"):
+        load_universe(full)
+    uneven = Saved(saved.header.replace(b'"capacity":8', b'"capacity":7'), saved.table[: 7 * 12])
+    with pytest.raises(ValueError, match="power of two"):
+        load_universe(uneven)
+
+
 def test_specifications(tmp_path: Path) -> None:
     names = tmp_path / "users.txt"
     names.write_text("ann\r\nbob\n\n", encoding="utf-8")
-    assert universe_of("1,000", sample=None).sampling.size == 1000
-    assert universe_of(7, sample=3).sampling.sample == 3
-    assert universe_of("IPv4", sample=10).sampling.size == 2**32
-    assert universe_of(str(names), sample=None).sampling.size == 2
-    for wrong in ("0", "-5", "ipv4:10.0.0.0/33", "ipv4:10.0.0.1/8", "nobody.txt", str(tmp_path), str(2**50)):
-        with pytest.raises(InputError, match="universe"):
-            universe_of(wrong, sample=None)
+    assert read_universe("1,000", sample=None).sampling.size == 1000
+    assert read_universe(7, sample=3).sampling.sample == 3
+    assert read_universe("IPv4", sample=10).sampling.size == 2**32
+    assert read_universe(str(names), sample=None).sampling.size == 2
+    for wrong in (
+        "0",
+        "-5",
+        "ipv4:10.0.0.0/33",
+        "ipv4:10.0.0.1/8",
+        "nobody.txt",
+        str(tmp_path),
+        str(2**50),
+        ",",
+        "_1",
+        1.5,
+        None,
+        b"x",
+        [1, 2],
+    ):
+        with pytest.raises(InputError, match="universe: "):
+            read_universe(cast(UniverseSpec, wrong), sample=None)
     for sample in (0, 11):
         with pytest.raises(InputError, match="sample"):
-            universe_of(10, sample=sample)
+            read_universe(10, sample=sample)
     names.write_text("ann\nann\n", encoding="utf-8")
     with pytest.raises(InputError, match="twice"):
-        universe_of(names, sample=None)
+        read_universe(names, sample=None)
     names.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8"):
-        universe_of(names, sample=None)
+        read_universe(names, sample=None)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -100,10 +102,32 @@ def test_the_unit_is_not_an_attribute() -> None:
 
 def test_unknown_columns_are_named() -> None:
     frame = pl.DataFrame({"x": [1]})
-    with pytest.raises(InputError, match='--other: "y" is not a column of the data; give one of: x'):
+    with pytest.raises(InputError, match='--other: "y" is not a column of the data; known: x'):
         draft_schema(frame, name="t", other=("y",))
-    with pytest.raises(InputError, match='--unit: "y" is not a column of the data; give one of: x'):
+    with pytest.raises(InputError, match='--unit: "y" is not a column of the data; known: x'):
         draft_schema(frame, name="t", unit=Unit("y"))
+
+
+def test_the_public_way_to_a_draft(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"who": ["a", "b"], "x": [1, None], "y": ["u", "?"]})
+    schema = Schema.draft(frame, name="t", other=["x"], unit=Unit("who", 2), missing_values=())
+    assert schema == Schema.parse(draft_schema(frame, name="t", other=["x"], unit=Unit("who", 2), missing_values=()))
+    assert (schema.status, schema.names, schema.attributes[1].categories) == ("draft", ("x", "y"), ("?", "u"))
+    frame.write_csv(tmp_path / "t.csv")
+    assert Schema.draft(str(tmp_path / "t.csv")).names == ("who", "x", "y")
+    with pytest.raises(InputError, match=r'^other: "z" is not a column of the data; known: who, x, y'):
+        Schema.draft(frame, other=["z"])
+    with pytest.raises(InputError, match=r'^unit: "whom" is not a column of the data; did you mean "who"'):
+        Schema.draft(frame, unit=Unit("whom"))
+    with pytest.raises(InputError, match="draft"):
+        schema.require_approved()
+
+
+def test_schemas_alone_load_nothing_that_reads_data() -> None:
+    code = "import sys, panbayes.schema.schema; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "panbayes.schema.schema" in loaded
+    assert not {"polars", "numpy", "narwhals", "panbayes.tables"} & set(loaded)
 
 
 @given(st.data())

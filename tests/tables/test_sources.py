@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from panbayes.errors import InputError
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
-from panbayes.tables.sources import read_frame
+from panbayes.tables.sources.dispatch import read_frame
 from panbayes.tables.table import Table
 from panbayes.tables.units import first_records
 
@@ -85,6 +85,12 @@ def test_a_truncated_parquet_file(tmp_path: Path) -> None:
             Table.read(part, SCHEMA)
 
 
+@pytest.mark.parametrize("name", ["t", "t.dat", "t.csv", "T.PARQUET"])
+def test_a_parquet_file_is_known_by_its_first_bytes(name: str, tmp_path: Path) -> None:
+    pl.DataFrame({"sex": SEX, "age": AGE}).write_parquet(tmp_path / name)
+    assert Table.read(tmp_path / name, SCHEMA).codes.tolist() == CODES
+
+
 def test_no_value_of_a_broken_file_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('sex,age\nF,1\n"Jane Doe,secret,7\n')
@@ -142,7 +148,7 @@ def test_a_table_with_a_privacy_unit(tmp_path: Path) -> None:
     table = Table.read(path, schema)
     assert (table.records, table.persons, table.size) == (3, 2, 2)
     assert table.codes[0].tolist() == [0, 1, 0]
-    with pytest.raises(ValueError, match="persons"):
+    with pytest.raises(InputError, match="records: the table has a privacy unit; split it by persons"):
         table.select(slice(0, 2))
 
 

@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.dp.noise import Selection
+from panbayes.privacy.events import Rule
 
 __all__ = [
     "Law",
@@ -144,7 +144,7 @@ def permute_and_flip_law(weights: Sequence[Fraction]) -> Law:
     return tuple(law)
 
 
-def selection_pmf(scores: Floats, *, scale: Fraction, mechanism: Selection) -> Floats:
+def selection_pmf(scores: Floats, *, scale: Fraction, mechanism: Rule) -> Floats:
     """Return the law of a selection among many candidates (floats, relative error below 10⁻¹²).
 
     The exponential mechanism's is a softmax. Permute-and-flip's integral has no cancellation if it is left

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from panbayes.tables.counting.count_tables import CountTables
 
-__all__ = ["CountArray", "Counts", "TableCounts"]
+__all__ = ["CountArray", "Counts", "FloatArray", "TableCounts"]
 
+FloatArray: TypeAlias = NDArray[np.float64]
 CountArray: TypeAlias = NDArray[np.int32] | NDArray[np.int64] | NDArray[np.float64]
 
 
@@ -48,5 +49,5 @@ class TableCounts(Counts, Protocol):
     def weights(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return Σ c·ln c over the cells c of the table of every row of ``sets`` (of one length, each ascending).
 
-        In whole units of 2⁻ˢ, s = ``information_bits(total)``, as in :mod:`panbayes.bayesnet.learning.scores`.
+        In whole units of 2⁻ˢ, s = ``information_bits(total)``, as in :mod:`panbayes.bayesnet.information_units`.
         """

@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from panbayes.bayesnet.results import FloatArray
+from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.structure import Structure
 from panbayes.errors import InputError
 from panbayes.privacy.statement import PrivacyStatement
@@ -90,5 +90,10 @@ class Factors:
 
     @property
     def parameters(self) -> int:
-        """The number of free parameters: (child's size − 1) × parent configurations, summed."""
+        """The number of free parameters: (child's size − 1) × parent configurations, summed.
+
+        >>> from panbayes.bayesnet.network import Network
+        >>> Network.example().parameters
+        7
+        """
         return sum(table.size - table.size // table.shape[-1] for table in self.tables)

@@ -1,50 +1,96 @@
 """A Bayesian network that can be asked: the factors of :mod:`panbayes.bayesnet.factors`, with inference and files.
 
-Its methods only translate names and values into positions and codes; the work is done in
+Its methods only translate names and values into positions and codes, and codes into data frames; the work is done in
 :mod:`panbayes.bayesnet.inference` and :mod:`panbayes.bayesnet.formats`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 
+from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.factors import Factors
+from panbayes.bayesnet.formats.bif import BIF
 from panbayes.bayesnet.formats.files import load_factors, save_factors
 from panbayes.bayesnet.inference.engine import Engine, ZeroProbabilityError
 from panbayes.bayesnet.inference.likelihood import classify_codes, log_probabilities
 from panbayes.bayesnet.inference.sampling import draw_prior
-from panbayes.bayesnet.results import Classification, Configuration, FloatArray, Posterior
-from panbayes.errors import InputError
+from panbayes.bayesnet.network_card import network_card
+from panbayes.bayesnet.questions import Evidence, evidence_codes, impossible, position
+from panbayes.bayesnet.results import Classification, Configuration, Posterior
+from panbayes.bayesnet.structure import Structure
+from panbayes.errors import InputError, nearest
 from panbayes.privacy.statement import PrivacyStatement
-from panbayes.schema.attribute import Scalar, label_text
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
+from panbayes.tables.sources.dispatch import FrameKind, convert_frame, frame_kind, frame_sources, read_frame
 from panbayes.tables.table import Codes, Table, code_type
 
-__all__ = ["Evidence", "Network", "Seed"]
-
-Evidence: TypeAlias = Mapping[str, Scalar]
-"""Observed values by attribute name: a label, or a value inside the attribute's domain."""
+__all__ = ["Network", "Seed", "read_bif"]
 
 Seed: TypeAlias = int | np.random.Generator | None
 """Sampling from a released model is post-processing: an ordinary seed, a generator, or None for a fresh one."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Network(Factors):
-    """A Bayesian network over the attributes of a schema: its factors, and questions to ask of them."""
+    """A Bayesian network over the attributes of a schema: its factors, and questions to ask of them.
+
+    ``frame_kind`` is the library of the data frames that :meth:`sample` gives. It is a convenience of this process: it
+    is not written to files, and networks that differ in nothing else are equal.
+
+    >>> Network.example()
+    Network "weather": 3 attributes, 3 dependencies, 7 free parameters
+    attribute  values  depends on
+    rain       2       -
+    sprinkler  2       rain
+    grass      2       rain, sprinkler
+    NOT PRIVATE: nothing is stated about the privacy of this network.
+    """
+
+    frame_kind: FrameKind = field(default="polars", kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the factors, and the kind of data frame."""
+        super().__post_init__()
+        kinds = frame_sources()
+        if self.frame_kind not in kinds:
+            raise InputError("frame_kind", found=f'found "{self.frame_kind}"', remedy=nearest(self.frame_kind, kinds))
 
     @classmethod
     def of(cls, factors: Factors) -> Network:
         """Return the network that has these factors."""
         return cls(factors.schema, factors.structure, factors.tables, factors.privacy, factors.about)
 
+    @classmethod
+    def example(cls) -> Network:
+        """Return a small network to try things on: rain and a sprinkler wet the grass.
+
+        >>> Network.example().schema.names
+        ('rain', 'sprinkler', 'grass')
+        """
+        attributes = (
+            Attribute("rain", categories=("yes", "no")),
+            Attribute("sprinkler", categories=("on", "off")),
+            Attribute("grass", categories=("wet", "dry")),
+        )
+        wet = np.array([[0.99, 0.8], [0.9, 0.0]])
+        tables = (np.array([0.2, 0.8]), np.array([[0.01, 0.99], [0.4, 0.6]]), np.stack([wet, 1 - wet], axis=-1))
+        return cls(Schema("weather", attributes), Structure(((0, ()), (1, (0,)), (2, (0, 1)))), tables)
+
     def with_privacy(self, privacy: PrivacyStatement | None) -> Network:
-        """Return the same network with another statement."""
+        """Return the same network with another statement.
+
+        >>> Network.example().with_privacy(None) == Network.example()
+        True
+        """
         return replace(self, privacy=privacy)
 
     @cached_property
@@ -56,52 +102,87 @@ class Network(Factors):
         """Return the natural log-probability of every record (−∞ where the network gives probability zero).
 
         ``data`` is a table, or a file or data frame, which is encoded by the network's schema.
-        """
-        return log_probabilities(self.structure, self.tables, self._table(data).codes)
 
-    def sample(self, n: int, seed: Seed = None, *, given: Evidence | None = None) -> Table:
-        """Draw ``n`` records, exactly from the joint distribution, or exactly from it given evidence."""
+        >>> frame = pl.DataFrame({"rain": ["yes"], "sprinkler": ["off"], "grass": ["wet"]})
+        >>> np.exp(Network.example().log_prob(frame)).round(4).tolist()
+        [0.1584]
+        """
+        return log_probabilities(self.structure, self.tables, self._encoded(data).codes)
+
+    def sample(self, n: int, seed: Seed = None, given: Evidence | None = None) -> Any:
+        """Draw ``n`` records, exactly from the joint distribution, or exactly from it given evidence.
+
+        They come as a data frame of the kind the network was learned from (polars unless it says otherwise), hence Any;
+        :meth:`sample_table` is the typed way. The same ``seed`` draws the same records.
+
+        >>> drawn = Network.example().sample(3, seed=1, given={"grass": "wet"})
+        >>> drawn.shape, drawn["grass"].to_list()
+        ((3, 3), ['wet', 'wet', 'wet'])
+        """
+        return self.sample_table(n, seed, given).frame()
+
+    def sample_table(self, n: int, seed: Seed = None, given: Evidence | None = None) -> Table:
+        """Draw ``n`` records as :meth:`sample` does, and leave them encoded.
+
+        >>> Network.example().sample_table(5, seed=1).codes.shape
+        (3, 5)
+        """
         if n < 0:
             raise InputError("n", found=f"found {n}", remedy="give the number of records to draw")
+        if isinstance(seed, int) and seed < 0:
+            raise InputError("seed", found=f"found {seed}", remedy="give a whole number of 0 or more")
         rng = np.random.default_rng(seed)
         dtype = code_type(self.schema)
         if not given:
-            return Table(self.schema, draw_prior(self.structure, self.tables, n, rng, dtype))
+            codes = draw_prior(self.structure, self.tables, n, rng, dtype)
+            return Table(self.schema, codes, kind=self.frame_kind)
         evidence = self.evidence(given, argument="given")
         try:
-            return Table(self.schema, self.engine.sample(evidence, n, rng, dtype))
+            return Table(self.schema, self.engine.sample(evidence, n, rng, dtype), kind=self.frame_kind)
         except ZeroProbabilityError:
-            raise self._impossible(evidence, "given") from None
+            raise impossible(self.schema, evidence, argument="given") from None
 
     def posterior(self, targets: str | Sequence[str], evidence: Evidence | None = None) -> Posterior:
-        """Return the joint distribution of the targets given the evidence, exactly."""
+        """Return the joint distribution of the targets given the evidence, exactly.
+
+        >>> round(Network.example().posterior("rain", {"grass": "wet"})["yes"], 4)
+        0.3577
+        """
         names = (targets,) if isinstance(targets, str) else tuple(targets)
-        chosen = tuple(self.schema.index(name, argument="targets") for name in names)
+        chosen = tuple(position(self.schema, name, argument="targets") for name in names)
         if not chosen or len(set(chosen)) != len(chosen):
             raise InputError("targets", found="found none, or one twice", remedy="name every attribute asked for once")
         known = self.evidence(evidence)
         try:
             probabilities = self.engine.posterior(chosen, known)
         except ZeroProbabilityError:
-            raise self._impossible(known, "evidence") from None
+            raise impossible(self.schema, known, argument="evidence") from None
         return Posterior(tuple(self.schema.attributes[i] for i in chosen), probabilities)
 
     def posteriors(self, evidence: Evidence | None = None) -> dict[str, FloatArray]:
-        """Return the distribution of every single attribute given the evidence, in one pass."""
+        """Return the distribution of every single attribute given the evidence, in one pass.
+
+        >>> Network.example().posteriors({"grass": "dry"})["rain"].round(4).tolist()
+        [0.0718, 0.9282]
+        """
         known = self.evidence(evidence)
         try:
             marginals = self.engine.posteriors(known)
         except ZeroProbabilityError:
-            raise self._impossible(known, "evidence") from None
+            raise impossible(self.schema, known, argument="evidence") from None
         return dict(zip(self.schema.names, marginals, strict=True))
 
     def most_probable(self, evidence: Evidence | None = None) -> Configuration:
-        """Return the most probable value of all attributes together given the evidence."""
+        """Return the most probable value of all attributes together given the evidence.
+
+        >>> Network.example().most_probable({"grass": "wet"}).values
+        {'rain': 'no', 'sprinkler': 'on', 'grass': 'wet'}
+        """
         known = self.evidence(evidence)
         try:
             codes = self.engine.most_probable(known)
         except ZeroProbabilityError:
-            raise self._impossible(known, "evidence") from None
+            raise impossible(self.schema, known, argument="evidence") from None
         column: Codes = np.array([[code] for code in codes], dtype=code_type(self.schema))
         attributes = zip(self.schema.attributes, codes, strict=True)
         return Configuration(
@@ -110,59 +191,107 @@ class Network(Factors):
             log_prob=float(log_probabilities(self.structure, self.tables, column)[0]),
         )
 
-    def classify(self, data: object, target: str) -> Classification:
+    def classify(self, data: object, target: str) -> Any:
+        """Predict ``target`` for every record from all its other attributes.
+
+        ``data`` is a table, or a file or data frame. The result is a data frame of the same kind with a row per record
+        and the columns ``predicted``, the label of the most probable value, and ``probability``, its own; a pandas
+        index is kept. The target need not be among the columns, and is not looked at if it is.
+        :meth:`classify_table` is the typed way to the probabilities of all values.
+
+        >>> frame = pl.DataFrame({"sprinkler": ["off", "on"], "grass": ["wet", "wet"]})
+        >>> Network.example().classify(frame, "rain")["predicted"].to_list()
+        ['yes', 'no']
+        """
+        position(self.schema, target, argument="target")
+        if isinstance(data, Table):
+            return convert_frame(self.classify_table(data, target).decoded(), data.kind)
+        argument = str(data) if isinstance(data, str | Path) else "data"
+        records = read_frame(data, argument=argument)
+        if target not in records.columns:
+            records = records.with_columns(pl.lit(None).alias(target))
+        table = Table.read(records, self.schema, argument=argument, every_record=True)
+        kind = frame_kind(data)
+        found: Any = convert_frame(self.classify_table(table, target).decoded(), kind)
+        return found.set_axis(getattr(data, "index", None), axis=0) if kind == "pandas" else found
+
+    def classify_table(self, data: object, target: str) -> Classification:
         """Return the distribution and best value of ``target`` for every record, given all its other attributes.
 
         ``data`` is a table, or a file or data frame. The record's own value of the target is not looked at.
+
+        >>> network = Network.example()
+        >>> network.classify_table(network.sample(100, seed=1), "rain").probabilities.shape
+        (100, 2)
         """
-        place = self.schema.index(target, argument="target")
-        probabilities = classify_codes(self.structure, self.tables, self._table(data).codes, place)
+        place = position(self.schema, target, argument="target")
+        probabilities = classify_codes(self.structure, self.tables, self._encoded(data).codes, place)
         codes = probabilities.argmax(axis=1).astype(code_type(self.schema))
         return Classification(self.schema.attributes[place], codes, probabilities)
 
-    def save(self, path: str | Path) -> None:
-        """Write the network to a file: BIF if its name ends in ``.bif``, else a versioned, checksummed model file."""
-        save_factors(self, path)
+    def save(self, path: str | Path, *, argument: str = "path") -> None:
+        """Write the network to a file: BIF if its name ends in ``.bif``, else a versioned, checksummed model file.
+
+        The file is whole or as it was before. ``argument`` names the path in errors.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     Network.example().save(f"{folder}/weather.json")
+        ...     Network.load(f"{folder}/weather.json") == Network.example()
+        True
+        """
+        save_factors(self, path, argument=argument)
 
     @classmethod
     def load(cls, path: str | Path) -> Network:
-        """Read a model file or a BIF file; anything else is an :class:`InputError`."""
+        """Read a model file or a BIF file; anything else is an :class:`InputError`.
+
+        >>> Network.load("absent.json")
+        Traceback (most recent call last):
+        ...
+        panbayes.errors.InputError: absent.json: cannot be read (no such file or directory); check the path
+        """
         return cls.of(load_factors(path))
 
     def evidence(self, given: Evidence | None, *, argument: str = "evidence") -> dict[int, int]:
-        """Translate evidence into codes by position; unknown names and values are errors."""
-        found: dict[int, int] = {}
-        for name, value in (given or {}).items():
-            place = self.schema.index(name, argument=argument)
-            code = self.schema.attributes[place].code_of(value)
-            if code is None:
-                labels = self.schema.attributes[place].labels
-                raise InputError(
-                    argument,
-                    found=f'"{label_text(value)}" is not a value of "{name}"',
-                    remedy=f"known values: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}",
-                )
-            found[place] = code
-        return found
+        """Translate evidence into codes by position; unknown names and values are errors about ``argument``.
 
-    def _impossible(self, evidence: Mapping[int, int], argument: str) -> InputError:
-        attributes = self.schema.attributes
-        texts = [f"{attributes[i].name}={attributes[i].labels[code]}" for i, code in evidence.items()]
-        return InputError(
-            argument,
-            found=f"{', '.join(texts)} has probability zero in this network",
-            remedy="give less evidence, or other values",
-        )
+        >>> Network.example().evidence({"grass": "dry"})
+        {2: 1}
+        >>> Network.example().evidence({"gras": "dry"})
+        Traceback (most recent call last):
+        ...
+        panbayes.errors.InputError: evidence: "gras" is not in schema "weather"; ...
+        """
+        return evidence_codes(self.schema, given, argument=argument)
 
-    def _table(self, data: object) -> Table:
+    def _encoded(self, data: object) -> Table:
         """Take a table, or encode a file or data frame by the network's schema."""
         if not isinstance(data, Table):
             return Table.read(data, self.schema, every_record=True)
-        table = data
-        if table.schema is not self.schema and table.schema.hash != self.schema.hash:
+        if data.schema is not self.schema and data.schema.hash != self.schema.hash:
             raise InputError(
                 "table",
-                found=f'is encoded by another schema ("{table.schema.name}", {table.schema.hash[:12]})',
+                found=f'is encoded by another schema ("{data.schema.name}", {data.schema.hash[:12]})',
                 remedy=f'encode it by the network\'s, "{self.schema.name}", {self.schema.hash[:12]}',
             )
-        return table
+        return data
+
+    def __repr__(self) -> str:
+        """Show what depends on what, and whether it is private."""
+        return network_card(self).text()
+
+    def _repr_html_(self) -> str:
+        return network_card(self).html()
+
+
+def read_bif(path: str | Path) -> Network:
+    """Read a network from a BIF file, whatever its name ends in.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     Network.example().save(f"{folder}/weather.bif")
+    ...     read_bif(f"{folder}/weather.bif") == Network.example()
+    True
+    """
+    return Network.of(load_factors(path, chosen=BIF))

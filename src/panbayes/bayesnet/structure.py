@@ -14,10 +14,14 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from panbayes.errors import InputError
 
-__all__ = ["Structure"]
+__all__ = ["Family", "Structure"]
+
+Family: TypeAlias = tuple[int, tuple[int, ...]]
+"""A child and its parents, as positions of attributes."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Structure:
     panbayes.errors.InputError: structure: found a cycle through attributes 0, 1; remove one of its arrows
     """
 
-    pairs: tuple[tuple[int, tuple[int, ...]], ...]
+    pairs: tuple[Family, ...]
 
     def __post_init__(self) -> None:
         """Check that every attribute has one pair, that parents exist, and that there is no cycle."""

@@ -12,8 +12,9 @@ exit code meaning
 ========= =====================================================================
 
 A verb's module is imported when the verb is called and not before, so that ``panbayes --help`` starts at once: the
-table :data:`VERBS` holds the one-line help of each, and a test compares it with the verbs' own. A verb's module has
-one function, ``register(app)``, that adds its command or group of commands.
+table :data:`CONTENTS` holds the summary of each, and a test compares it with the verb's own. A verb's module has one
+function, ``register(app)``, that adds its command or group of commands; to add a verb is to write that module and to
+give it a line in the table.
 """
 
 from __future__ import annotations
@@ -30,30 +31,42 @@ import typer
 from typer.main import get_command
 
 from panbayes._version import __version__
+from panbayes.cli.help import Command, Group
 from panbayes.errors import PanbayesError
 
-__all__ = ["VERBS", "build", "run"]
+__all__ = ["CONTENTS", "build", "run"]
 
-VERBS: Final = {
-    "learn": "Learn a private network from the tables of one or more holders.",
-    "sample": "Draw synthetic records from a model, exactly from its distribution, also given evidence.",
-    "query": "Ask a model for the exact probability of attributes, given others.",
-    "classify": "Predict an attribute from all the others, for every record of a file.",
-    "score": "Score a model on test records: cross entropy in bits per record, lower is better.",
-    "show": "Show a model: its structure and its privacy statement.",
-    "export": "Write a model in the Bayesian interchange format (BIF), which pgmpy, pyAgrum and others read.",
-    "schema": "Draft a public schema from a table, or check a table against one.",
-    "dataset": "Write a public dataset and its schema, ready to use.",
-    "stream": "Count distinct users of a stream; the state itself is private.",
-    "holder": "Look after what a holder keeps: its ledger of privacy spent.",
-    "demo": "Run the main job on generated data and show what it did.",
+CONTENTS: Final = {
+    "Learn together": {
+        "schema": "Draft a public schema from a table, or check a table against one.",
+        "study": "Write the study file that holders agree on, or show what it asks.",
+        "learn": "Learn a private network from the tables of one or more holders.",
+        "holder": "Look after what a holder keeps: its ledger of privacy spent.",
+    },
+    "Use a model": {
+        "show": "Show a model: its structure and its privacy statement.",
+        "query": "Ask a model for the exact probability of attributes, given others.",
+        "sample": "Draw synthetic records from a model, also given evidence.",
+        "classify": "Predict an attribute of every record in a file from all the others.",
+        "score": "Score a model on test records: bits per record, lower is better.",
+        "export": "Write a model as BIF, which pgmpy, pyAgrum and others read.",
+    },
+    "Count users of a stream": {
+        "stream": "Count distinct users of a stream; the state itself is private.",
+    },
+    "Try it": {
+        "demo": "Run the main job on generated data and show what it did.",
+        "dataset": "Write a public dataset and its schema, ready to use.",
+    },
 }
+"""What ``panbayes --help`` lists: headings, verbs and their summaries, in the order of the job."""
 
 
 def build(verb: str | None) -> typer.Typer:
     """Build the command line with one verb loaded and the others as names only."""
     app = typer.Typer(
         name="panbayes",
+        cls=Group,
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
@@ -61,11 +74,12 @@ def build(verb: str | None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for name, summary in VERBS.items():
-        if name == verb:
-            import_module(f"panbayes.cli.verbs.{name}").register(app)
-        else:
-            app.command(name, help=summary)(_not_loaded)
+    for heading, verbs in CONTENTS.items():
+        for name, summary in verbs.items():
+            if name == verb:
+                import_module(f"panbayes.cli.verbs.{name}").register(app)
+            else:
+                app.command(name, cls=Command, help=summary, rich_help_panel=heading)(_not_loaded)
     return app
 
 
@@ -84,7 +98,14 @@ def _root(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
     ] = False,
 ) -> None:
-    """Learn about a population without holding anything that could betray a person in it."""
+    """Learn about a population without holding anything that could betray a person in it.
+
+    Every command has examples in its own help: panbayes COMMAND --help.
+
+    Examples:
+        panbayes demo
+        panbayes learn --help
+    """
 
 
 def _report_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -106,7 +127,8 @@ def run() -> None:
     sys.excepthook = _report_bug
     try:
         # Not app(): Typer would put its own hook in place of ours, and show tracebacks.
-        get_command(build(next((word for word in sys.argv[1:] if not word.startswith("-")), None)))()
+        # A verb comes first: the options before one, --version and --help, need none.
+        get_command(build(sys.argv[1] if len(sys.argv) > 1 else None))(prog_name="panbayes")
     except PanbayesError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)

@@ -1,24 +1,15 @@
-"""Model files for verbs: loading, and what is said about a network wherever it appears."""
+"""What is said about a network wherever it appears."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
-
-import typer
+from typing import Final
 
 from panbayes.bayesnet.network import Network
 
-__all__ = ["OPEN", "ModelFile", "about", "load", "origin", "to_json"]
-
-ModelFile: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (JSON) made by learn.")]
+__all__ = ["OPEN", "about", "is_private", "origin", "to_json"]
 
 OPEN: Final = "NOT PRIVATE: this model was learned without privacy. Do not release it or what is made from it."
-
-
-def load(path: Path) -> Network:
-    """Read a model file."""
-    return Network.load(path)
 
 
 def is_private(network: Network) -> bool:

@@ -27,6 +27,7 @@ __all__ = [
     "add_discrete_laplace",
     "discrete_gaussian_map",
     "discrete_laplace_map",
+    "gumbel_max_map",
     "noisy_max",
     "noisy_max_map",
     "padded_deviation",
@@ -142,6 +143,12 @@ def noisy_max(scores: NDArray[np.float64], *, scale: float, gumbel: bool) -> int
 def noisy_max_map(sensitivity: float, *, scale: float) -> float:
     """Return the ε that OpenDP reports for permute-and-flip on scores that each move by ``sensitivity``.
 
-    For the Gumbel variant OpenDP reports zCDP only; its pure loss is the same 2·``sensitivity``/``scale``.
+    For the Gumbel variant OpenDP reports zCDP only (:func:`gumbel_max_map`); its pure loss is the same
+    2·``sensitivity``/``scale``.
     """
     return float(_noisy_max(scale, gumbel=False).map(sensitivity))
+
+
+def gumbel_max_map(sensitivity: float, *, scale: float) -> float:
+    """Return the ρ that OpenDP reports for the exponential mechanism on scores that each move by ``sensitivity``."""
+    return float(_noisy_max(scale, gumbel=True).map(sensitivity))

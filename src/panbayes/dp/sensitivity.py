@@ -1,25 +1,23 @@
-"""How much one person can move a number that is computed from the records.
+"""How much one person can move a score that is computed from the records.
 
-All figures here are for *replacing* one record by another, with the number of records n public (bounded differential
-privacy), unless ``adjacency`` says otherwise. Logarithms are natural, as in :mod:`panbayes.bayesnet.learning.scores`: a
-score and its sensitivity must use the same one.
+How far contingency tables can be apart stands in :mod:`panbayes.privacy.adjacency`. All figures here are for
+*replacing* one record by another, with the number of records n public (bounded differential privacy). Logarithms are
+natural, as in the scores (:mod:`panbayes.bayesnet.learning.scores.score`): a score and its sensitivity must use the
+same one, and are registered under the same name (:data:`SENSITIVITIES`).
 
 ========================== ============================================ ==================================
-what                       largest change (Δ)                           attained
+score                      largest change (Δ)                           attained
 ========================== ============================================ ==================================
-a contingency table (L1)   2, or 1 under add-remove                     always
 mutual information         see :func:`mutual_information`               one side binary; else for odd n
 R                          3/n + 2/n²                                   no: a bound
 F                          1/n                                          for n ≥ 2, |Π| ≥ 2
-a contingency table (L2²)  2, or 1 under add-remove                     always
-‖c − e‖₁, e public         2, or 1 under add-remove                     for a domain of 2 or more
 ========================== ============================================ ==================================
 
 The ``padded_score`` figures add 2E for the error E of computing a score in floating point
 (:mod:`panbayes.exact.score_rounding`), and are rounded upwards. Mechanisms must use those.
 
 Where a person may have several records (``max_records``), all of them may change and their number is not public
-(errata 6): tables scale by group privacy, scores are taken per person (:func:`score_per_person`).
+(errata 6): scores are then taken per person (:func:`score_per_person`).
 
 Thesis: Lemma lemma_sensitivity_mutual_info; Theorem thm_group; see errata 6.
 """
@@ -27,75 +25,40 @@ Thesis: Lemma lemma_sensitivity_mutual_info; Theorem thm_group; see errata 6.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
 
-from panbayes.errors import InputError
+from panbayes.errors import InputError, nearest
 from panbayes.exact.score_rounding import (
     MAX_RECORDS,
     UNIT_ROUNDOFF,
-    ScoreName,
+    RoundingError,
     f_error,
     information_error,
     r_error,
     round_up,
 )
-from panbayes.privacy.adjacency import Adjacency
 
 __all__ = [
+    "SENSITIVITIES",
+    "Delta",
+    "ScoreSensitivity",
     "f_score",
-    "l1_distance",
     "mutual_information",
     "padded_score",
     "r_score",
     "score_per_person",
+    "sensitivity_of",
     "step_sensitivity",
-    "table_l1",
-    "table_l2_squared",
 ]
 
 
-def table_l1(*, adjacency: Adjacency, max_records: int = 1, tables: int = 1) -> int:
-    """Return the L1 sensitivity of ``tables`` contingency tables of the same records, released together.
+class Delta(Protocol):
+    """Bounds by how much a score changes when one record is replaced by another."""
 
-    Replacing a record takes 1 from a cell and adds 1 to another: 2 per table. Adding or removing one: 1 per table. A
-    person with up to ``max_records`` records changes that many times as much (group privacy).
-
-    >>> table_l1(adjacency="replace"), table_l1(adjacency="add-remove", max_records=3, tables=10)
-    (2, 30)
-    """
-    if max_records < 1:
-        raise InputError("max_records", found=f"found {max_records}", remedy="give 1 or more")
-    if tables < 1:
-        raise InputError("tables", found=f"found {tables}", remedy="give 1 or more")
-    return (2 if adjacency == "replace" else 1) * max_records * tables
-
-
-def table_l2_squared(*, adjacency: Adjacency, max_records: int = 1) -> int:
-    """Return the squared L2 sensitivity of one contingency table.
-
-    Let m = ``max_records``. Replacing a person changes the table by Σᵢ (e_yᵢ − e_xᵢ) over at most m records that leave
-    cells xᵢ for yᵢ (or only leave, or only come: e_x or e_y alone): each term has the norm √2 at most, the sum m·√2,
-    its square 2m². Adding or removing a person changes it by Σᵢ e_xᵢ, of norm m at most, and m². Several tables add up
-    their squares.
-
-    >>> table_l2_squared(adjacency="replace"), table_l2_squared(adjacency="add-remove", max_records=3)
-    (2, 9)
-    """
-    each = table_l1(adjacency=adjacency, max_records=1)
-    return each * table_l1(adjacency="add-remove", max_records=max_records) ** 2
-
-
-def l1_distance(*, adjacency: Adjacency, max_records: int = 1) -> int:
-    """Return the sensitivity of ‖c − e‖₁ = Σ|c(x) − e(x)|, c a contingency table and e any fixed public numbers.
-
-    By the triangle inequality, |‖c' − e‖₁ − ‖c − e‖₁| ≤ ‖c' − c‖₁ whatever e is: the sensitivity is the table's own in
-    L1. The score ½‖c − e‖₁ has half of it: 1 under replace-one, ½ under add-remove. e may come from an untrusted
-    analyst and need not be a distribution; it must only be fixed before c is looked at, and the arithmetic exact.
-
-    >>> l1_distance(adjacency="replace"), l1_distance(adjacency="add-remove")
-    (2, 1)
-    """
-    return table_l1(adjacency=adjacency, max_records=max_records)
+    def __call__(self, *, records: int, child: int, parents: int) -> float:
+        """Return Δ for ``child`` values and ``parents`` values of all parents jointly, among ``records`` records."""
 
 
 def mutual_information(*, records: int, child: int, parents: int) -> float:
@@ -121,46 +84,92 @@ def mutual_information(*, records: int, child: int, parents: int) -> float:
     return (2 * math.log((n + 1) / 2) + (n - 1) * math.log1p(2 / (n - 1))) / n
 
 
-def r_score(*, records: int) -> float:
+def r_score(*, records: int, child: int, parents: int) -> float:
     """Return a bound on Δ of PrivBayes's R under replace-one: 3/n + 2/n² for n = ``records``.
 
-    R(X, Π) = ½‖p(X, Π) − p(X)·p(Π)‖₁ of any domains. A bound: it is not attained on small domains (errata 6).
+    R(X, Π) = ½‖p(X, Π) − p(X)·p(Π)‖₁ with domains of ``child`` and ``parents`` values. A bound: it is not attained
+    on small domains (errata 6).
     """
-    n = _checked(records)
+    n = _checked(records, child, parents)
     return 0.0 if n < 2 else 3 / n + 2 / n**2
 
 
-def f_score(*, records: int) -> float:
+def f_score(*, records: int, child: int, parents: int) -> float:
     """Return Δ of PrivBayes's F under replace-one: 1/n for n = ``records``.
 
-    F(X, Π) = −min (½ − K₀)₊ + (½ − K₁)₊ of a binary X, where every value of Π goes with one value of X, and Kₓ is the
-    fraction of records that have x and one of the values that go with x. A replaced record lowers one of K₀, K₁ by 1/n
-    and raises one by 1/n, at most, so no sum moves by more than 1/n; nor does the least of them.
+    F(X, Π) = −min (½ − K₀)₊ + (½ − K₁)₊ of a binary X (``child`` = 2) and any ``parents``, where every value of Π goes
+    with one value of X, and Kₓ is the fraction of records that have x and one of the values that go with x. A replaced
+    record lowers one of K₀, K₁ by 1/n and raises one by 1/n, at most, so no sum moves by more than 1/n; nor does the
+    least of them.
     """
-    n = _checked(records)
+    n = _checked(records, child, parents)
     return 0.0 if n < 1 else 1 / n
 
 
-def padded_score(score: ScoreName, *, records: int, child: int, parents: int) -> float:
+@dataclass(frozen=True, slots=True)
+class ScoreSensitivity:
+    """How much one person can move a score: what a private selection by it must know.
+
+    ``name`` is that of the score (:mod:`panbayes.bayesnet.learning.scores`). ``replace_one`` is Δ under replace-one.
+    ``per_record(N)`` bounds the change of n·score by one record more or less, n ≤ N the number of records.
+    ``rounding_error`` is the score's own E; ``error_factor`` times E at N records bounds E at any n ≤ N.
+    ``binary_child`` says that the score is defined for children with two values only. No score may exceed ln(N + 1) + 1
+    in absolute value: :func:`score_per_person` bounds the rounding of its last product by that.
+    """
+
+    name: str
+    replace_one: Delta
+    per_record: Callable[[int], float]
+    rounding_error: RoundingError
+    error_factor: int = 1
+    binary_child: bool = False
+
+    def check_child(self, size: int) -> None:
+        """Refuse a child whose domain the score is not defined for."""
+        if self.binary_child and size != 2:
+            raise InputError(
+                "score",
+                found=f"{self.name} and a child with {size} values",
+                remedy="use another score, or a binary child",
+            )
+
+
+def _information_per_record(most: int) -> float:
+    """Return (N+1)·ln(N+1) − N·ln N, N = ``most``."""
+    return math.log(most + 1) + most * math.log1p(1 / most)
+
+
+SENSITIVITIES: Final = {
+    found.name: found
+    for found in (
+        # The error grows with n but for a step of 2 in the unit of rounding, hence the factor.
+        ScoreSensitivity("I", mutual_information, _information_per_record, information_error, error_factor=2),
+        ScoreSensitivity("R", r_score, lambda _: 2.0, r_error),
+        ScoreSensitivity("F", f_score, lambda _: 1.0, f_error, binary_child=True),
+    )
+}
+"""Every score's sensitivity by the score's name; :func:`score_per_person` proves the figures per record."""
+
+
+def sensitivity_of(score: str) -> ScoreSensitivity:
+    """Return the sensitivity of the score of this name."""
+    if score not in SENSITIVITIES:
+        raise InputError("score", found=f'found "{score}"', remedy=nearest(score, sorted(SENSITIVITIES)))
+    return SENSITIVITIES[score]
+
+
+def padded_score(score: str, *, records: int, child: int, parents: int) -> float:
     """Return Δ + 2E, rounded upwards: the sensitivity of ``score`` as it is computed.
 
-    ``child`` and ``parents`` are the domain size of X and of all parents jointly, as in :func:`mutual_information`. F
-    is defined for a binary child only.
+    ``child`` and ``parents`` are the domain size of X and of all parents jointly, as in :func:`mutual_information`.
     """
-    n = _checked(records, child, parents)
-    if score == "I":
-        delta = mutual_information(records=n, child=child, parents=parents)
-        error = information_error(records=n, child=child, parents=parents)
-    elif score == "R":
-        delta, error = r_score(records=n), r_error()
-    else:
-        if child != 2:
-            raise InputError("score", found=f"F and a child with {child} values", remedy="use R, or a binary child")
-        delta, error = f_score(records=n), f_error()
-    return round_up(delta + 2 * error)
+    own = sensitivity_of(score)
+    own.check_child(child)
+    delta = own.replace_one(records=records, child=child, parents=parents)
+    return round_up(delta + 2 * own.rounding_error(records=records, child=child, parents=parents))
 
 
-def step_sensitivity(score: ScoreName, *, records: int, candidates: Iterable[tuple[int, int]]) -> float:
+def step_sensitivity(score: str, *, records: int, candidates: Iterable[tuple[int, int]]) -> float:
     """Return the one padded Δ that a selection among ``candidates`` must use: the largest.
 
     Each candidate is (|X|, |Π|): the domain size of the child and that of its parents jointly (errata 6).
@@ -176,9 +185,7 @@ def step_sensitivity(score: ScoreName, *, records: int, candidates: Iterable[tup
     return max(deltas.values())
 
 
-def score_per_person(
-    score: ScoreName, *, persons: int, max_records: int, candidates: Iterable[tuple[int, int]]
-) -> float:
+def score_per_person(score: str, *, persons: int, max_records: int, candidates: Iterable[tuple[int, int]]) -> float:
     """Return the padded Δ of scores per person, for replacing one person with up to m = ``max_records`` records.
 
     The number n of records is private then, so the scores of this module are multiplied by n/P, P = ``persons``.
@@ -190,7 +197,7 @@ def score_per_person(
       of k₀, k₁ by at most 1, so each term moves by at most ½;
     - n·Î by at most (n+1)·ln(n+1) − n·ln n, which grows with n ≤ m·P (errata 6).
 
-    So Δ = 2m/P times 2, 1, or (N+1)·ln(N+1) − N·ln N with N = m·P; padding as in :func:`padded`, times n/P ≤ m.
+    So Δ = 2m/P times 2, 1, or (N+1)·ln(N+1) − N·ln N with N = m·P; padding as in :func:`padded_score`, times n/P ≤ m.
     """
     if persons < 1 or max_records < 1:
         raise InputError("persons", found=f"found {persons}, {max_records}", remedy="give 1 or more of both")
@@ -198,16 +205,13 @@ def score_per_person(
     pairs = set(candidates)
     if not pairs:
         raise InputError("candidates", found="found none", remedy="offer at least one candidate")
-    if score == "I":
-        each = math.log(most + 1) + most * math.log1p(1 / most)
-        # The error grows with n but for a step of 2 in the unit of rounding.
-        error = 2 * max(information_error(records=most, child=child, parents=parents) for child, parents in pairs)
-    elif score == "R":
-        each, error = 2.0, r_error()
-    else:
-        each, error = 1.0, f_error()
+    own = sensitivity_of(score)
+    for child, _ in pairs:
+        own.check_child(child)
+    errors = (own.rounding_error(records=most, child=child, parents=parents) for child, parents in pairs)
+    error = own.error_factor * max(errors)
     scaled = max_records * (error + 4 * UNIT_ROUNDOFF * (math.log(most + 1) + 1))
-    return round_up(2 * max_records * each / persons + 2 * scaled)
+    return round_up(2 * max_records * own.per_record(most) / persons + 2 * scaled)
 
 
 def _checked(records: int, child: int = 1, parents: int = 1) -> int:

@@ -7,7 +7,7 @@ exact answer. Each function here returns a number that is certainly on the state
 :func:`exp_bounds`          fractions below and above e^x
 :func:`surely_at_most_exp`  whether ratio ≤ e^x is certain
 :func:`log_above`           a fraction not below ln(ratio)
-:func:`root_above`          a fraction not below √value
+:func:`root_above`          √value where it is rational, else a fraction above
 :func:`float_above`         the smallest float not below a fraction
 =========================== ==============================================
 
@@ -88,11 +88,14 @@ def log_above(ratio: Fraction, *, digits: int = 12) -> Fraction:
 
 
 def root_above(value: Fraction) -> Fraction:
-    """Return a fraction that is not below √``value``, and above it by less than one part in 2⁴⁰.
+    """Return √``value`` where it is rational, else a fraction above it by less than one part in 2⁴⁰.
 
-    >>> root_above(Fraction(1, 4)) >= Fraction(1, 2), round(float(root_above(Fraction(2))), 9)
-    (True, 1.414213562)
+    >>> root_above(Fraction(1, 4)), round(float(root_above(Fraction(2))), 9)
+    (Fraction(1, 2), 1.414213562)
     """
+    exact = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))
+    if exact**2 == value:
+        return exact
     # √(p/q) = √(p·q)/q; enough binary places are put before the integer root is taken.
     product = value.numerator * value.denominator
     places = max(0, 50 - product.bit_length() // 2)

@@ -25,22 +25,19 @@ sums of integers: exact, whatever their order. The errors are
 from __future__ import annotations
 
 import math
-from typing import Final, Literal, TypeAlias
+from typing import Final, Protocol
 
 __all__ = [
     "LOG_ULPS",
     "MAX_RECORDS",
     "UNIT_ROUNDOFF",
-    "ScoreName",
+    "RoundingError",
     "f_error",
     "information_bits",
     "information_error",
     "r_error",
     "round_up",
 ]
-
-ScoreName: TypeAlias = Literal["I", "R", "F"]
-"""What makes a good parent: mutual information, R, or F."""
 
 MAX_RECORDS: Final = 2**31 - 1
 """More records than this are refused: counts are 32-bit integers, and products of two counts fit in 64 bits."""
@@ -50,6 +47,13 @@ LOG_ULPS: Final = 4
 """Largest error assumed of a logarithm, in units in the last place; a test measures it."""
 
 MAX_BITS: Final = 52
+
+
+class RoundingError(Protocol):
+    """Bounds the error E of a computed score by public facts; one function of this module for every score."""
+
+    def __call__(self, *, records: int, child: int, parents: int) -> float:
+        """Return E for ``child`` values and ``parents`` values of all parents jointly, among ``records`` records."""
 
 
 def information_bits(records: int) -> int:
@@ -79,13 +83,13 @@ def information_error(*, records: int, child: int, parents: int) -> float:
     return round_up(43 * UNIT_ROUNDOFF * (math.log(records) + 1) + terms * unit / records)
 
 
-def r_error() -> float:
-    """Return E for the score R."""
+def r_error(**_: int) -> float:
+    """Return E for the score R, whatever the table."""
     return 4 * UNIT_ROUNDOFF
 
 
-def f_error() -> float:
-    """Return E for the score F."""
+def f_error(**_: int) -> float:
+    """Return E for the score F, whatever the table."""
     return UNIT_ROUNDOFF
 
 

@@ -42,8 +42,10 @@ Rule: TypeAlias = Literal["permute-and-flip", "exponential"]
 _RULES: Final[dict[Rule, str]] = {"permute-and-flip": "permute-and-flip", "exponential": "exponential mechanism"}
 
 
-def _check_positive(**values: Fraction | int) -> None:
+def _check_positive(kind: type[Fraction] | type[int], **values: Fraction | int) -> None:
     for name, value in values.items():
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be of type {kind.__name__}, found {type(value).__name__}")
         if value <= 0:
             raise ValueError(f"{name} must be positive, found {value}")
 
@@ -57,7 +59,8 @@ class DiscreteLaplace:
 
     def __post_init__(self) -> None:
         """Refuse what is no noise."""
-        _check_positive(scale=self.scale, l1=self.l1)
+        _check_positive(Fraction, scale=self.scale)
+        _check_positive(int, l1=self.l1)
 
     @property
     def mechanism(self) -> str:
@@ -74,7 +77,8 @@ class DiscreteGaussian:
 
     def __post_init__(self) -> None:
         """Refuse what is no noise."""
-        _check_positive(variance=self.variance, l2_squared=self.l2_squared)
+        _check_positive(Fraction, variance=self.variance)
+        _check_positive(int, l2_squared=self.l2_squared)
 
     @property
     def mechanism(self) -> str:
@@ -91,7 +95,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         """Refuse what tells nothing."""
-        _check_positive(epsilon_squared=self.epsilon_squared)
+        _check_positive(Fraction, epsilon_squared=self.epsilon_squared)
 
     @property
     def mechanism(self) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from panbayes.display import Card
 from panbayes.errors import InputError
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.composition import Composition, Group, Parallel, PostProcessed, Sequential, Step, loss_of
@@ -19,7 +20,7 @@ from panbayes.privacy.events import event_from_json, event_to_json
 from panbayes.privacy.loss import Loss
 from panbayes.privacy.losses import CLASSES, loss_from_json
 
-__all__ = ["PrivacyStatement", "composition_from_json", "composition_to_json"]
+__all__ = ["PrivacyStatement", "composition_from_json", "composition_to_json", "neighbours"]
 
 _NEIGHBOURS: Final[Mapping[Adjacency, str]] = {
     "replace": "replacing one {unit} by another; the number of {unit}s is public",
@@ -28,11 +29,22 @@ _NEIGHBOURS: Final[Mapping[Adjacency, str]] = {
 MAX_DEPTH: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PrivacyStatement:
     """Whom a result protects, against what, at which total loss.
 
-    ``unit`` is what one person's share is called: "record", or "person" where several records may belong to one.
+    ``unit`` is what one person's part is called: "record", or "person" where several records may belong to one.
+
+    >>> from fractions import Fraction
+    >>> from panbayes.privacy.classes.pure import Pure
+    >>> table = Step("counts of 3 attributes", "discrete Laplace", Pure(Fraction(1, 2)))
+    >>> PrivacyStatement("record", "replace", table, public=("the schema",), versions={"panbayes": "1"})
+    Guarantee: ε = 0.5 (pure differential privacy)
+    Protects: replacing one record by another; the number of records is public
+    Spent on:
+      counts of 3 attributes: ε = 0.5, discrete Laplace
+    Taken as public: the schema
+    Made with: panbayes 1
     """
 
     unit: str
@@ -65,13 +77,22 @@ class PrivacyStatement:
         return [
             *verdict,
             f"Guarantee: {self.loss} ({self.loss.title} differential privacy)",
-            f"Protects: {_NEIGHBOURS[self.adjacency].format(unit=self.unit)}",
+            f"Protects: {neighbours(self.adjacency, unit=self.unit)}",
             "Spent on:",
             *(f"  {line}" for line in _describe(self.composition)),
             f"Taken as public: {', '.join(self.public) or 'nothing else'}",
             *self.notes,
             f"Made with: {', '.join(f'{name} {version}' for name, version in sorted(self.versions.items()))}",
         ]
+
+    def __repr__(self) -> str:
+        """Show the statement as people read it."""
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        """Show the statement in a notebook."""
+        rows = [(name, text) for name, _, text in (line.partition(": ") for line in self.lines())]
+        return Card(("", ""), rows, title="Privacy statement", most=len(rows)).html()
 
     def to_json(self) -> dict[str, object]:
         """Write the statement as plain JSON values."""
@@ -114,6 +135,11 @@ class PrivacyStatement:
         if statement.loss != loss_from_json(data["total"], argument=argument):
             raise _damaged(argument, "a total that is not the sum of its steps")
         return statement
+
+
+def neighbours(adjacency: Adjacency, *, unit: str) -> str:
+    """Say which change a promise is about; ``unit`` is what one person's part is called."""
+    return _NEIGHBOURS[adjacency].format(unit=unit)
 
 
 def _has_events(node: Composition) -> bool:

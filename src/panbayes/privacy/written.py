@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from panbayes.errors import InputError
 
-__all__ = ["MAX_DIGITS", "MAX_EPSILON", "Written", "parse_epsilon", "parse_ratio", "show_fraction"]
+__all__ = ["MAX_DIGITS", "MAX_EPSILON", "Written", "parse_epsilon", "parse_number", "parse_ratio", "show_fraction"]
 
 Written: TypeAlias = str | int | float | Fraction
 """A number as a person gives it: 1, 1.0, "0.5", "1/3" or a Fraction."""
@@ -53,6 +53,20 @@ def parse_epsilon(text: Written, *, argument: str = "epsilon") -> Fraction:
         raise InputError(argument, found=f"found {str(text)[:40]!r}", remedy=remedy)
     if not 0 < value <= MAX_EPSILON or value.denominator >= 10**MAX_DIGITS:
         raise InputError(argument, found=f"found {str(text)[:40]}", remedy=remedy)
+    return value
+
+
+def parse_number(text: Written, *, argument: str) -> Fraction:
+    """Read a number of 0 or more exactly from what a person wrote.
+
+    >>> parse_number(1e-9, argument="delta"), parse_number("1/3", argument="split")
+    (Fraction(1, 1000000000), Fraction(1, 3))
+    """
+    value = text if isinstance(text, Fraction) else None if isinstance(text, bool) else _exact(text)
+    if value is None or value.denominator >= 10**MAX_DIGITS:
+        raise InputError(
+            argument, found=f"found {str(text)[:40]!r}", remedy="give a number such as 0.5, or a ratio such as 1/3"
+        )
     return value
 
 

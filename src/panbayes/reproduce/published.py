@@ -13,6 +13,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -20,13 +21,24 @@ from numpy.typing import NDArray
 from scipy import special
 
 from panbayes.errors import InputError
-from panbayes.stream.accuracy.density_error import Published, published_probabilities, truncated_gaussian_moments
-from panbayes.stream.guarantee.calibration import UnsoundCalibrationWarning
+from panbayes.privacy.written import parse_epsilon
+from panbayes.stream.accuracy.published_error import Published, published_probabilities, truncated_gaussian_moments
+from panbayes.stream.laws.state_law import StateLaw
 from panbayes.stream.state.coins import seeded_coins
 
-__all__ = ["PublishedDensityEstimator", "PublishedLaw", "published_law"]
+__all__ = [
+    "PublishedDensityEstimator",
+    "PublishedLaw",
+    "UnsoundCalibrationWarning",
+    "published_law",
+    "published_rate",
+]
 
 Array: TypeAlias = NDArray[np.float64]
+
+
+class UnsoundCalibrationWarning(UserWarning):
+    """The published calibration does not keep its stated guarantee."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +71,19 @@ def published_law(estimator: Published, *, epsilon: float) -> PublishedLaw:
             )
 
 
+def published_rate(law: StateLaw, *, epsilon: float) -> float:
+    """Return the rate 1/σ of the output noise Laplace(0, 1/(εm)): ε over the signal, far above what is sound.
+
+    >>> from fractions import Fraction
+    >>> from panbayes.stream.guarantee.loss import joint_loss
+    >>> from panbayes.stream.laws.optimal_bernoulli import optimal_bernoulli
+    >>> law = optimal_bernoulli(Fraction(1, 2))
+    >>> round(joint_loss(law, published_rate(law, epsilon=0.5)), 2)  # the thesis claims 1
+    2.14
+    """
+    return epsilon / float(law.signal)
+
+
 def _laplace(uniform: Array) -> Array:
     """Turn uniform numbers in [0, 1) into standard Laplace ones."""
     centred = uniform - 0.5
@@ -70,20 +95,29 @@ class PublishedDensityEstimator:
 
     __slots__ = ("_coins", "_entries", "_epsilon", "_law", "_slots")
 
-    def __init__(self, estimator: Published, *, epsilon: float, universe: int, sample: int, seed: int) -> None:
-        """Draw the sample and the initial entries."""
+    def __init__(
+        self,
+        estimator: Published,
+        *,
+        epsilon: str | int | float | Fraction,
+        universe: int,
+        sample: int,
+        seed: int,
+    ) -> None:
+        """Draw the sample and the initial entries; ``epsilon`` is ε of the state and of the output, each."""
+        part = float(parse_epsilon(epsilon))
         warnings.warn(
-            f"the published calibration of {estimator} does not keep its claim of {2 * epsilon:g}-pan-privacy, and its "
+            f"the published calibration of {estimator} does not keep its claim of {2 * part:g}-pan-privacy, and its "
             "randomness is simulated: use it to reproduce the thesis, never on people's data",
             UnsoundCalibrationWarning,
             stacklevel=2,
         )
-        if not 0 < epsilon <= 0.5:
-            raise InputError("epsilon", found=f"found {epsilon:g}", remedy="the theorems need 0 < ε ≤ 1/2")
+        if part > 0.5:
+            raise InputError("epsilon", found=f"found {part:g}", remedy="the theorems need 0 < ε ≤ 1/2")
         if not 1 <= sample <= universe:
             raise InputError("sample", found=f"found {sample}", remedy=f"sample 1 to {universe} users")
         self._coins = seeded_coins(seed)
-        self._law, self._epsilon = published_law(estimator, epsilon=epsilon), epsilon
+        self._law, self._epsilon = published_law(estimator, epsilon=part), part
         self._slots = np.full(universe, -1, dtype=np.int64)
         self._slots[np.argsort(self._uniform(universe))[:sample]] = np.arange(sample)
         self._entries = self._law.init(self._uniform(sample))

@@ -19,9 +19,11 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
-from panbayes.errors import InputError
+from panbayes.errors import InputError, nearest
+from panbayes.schema import kinds
+from panbayes.schema.declaration import Key
 
 __all__ = ["MAX_SIZE", "Attribute", "Scalar", "label_text"]
 
@@ -30,6 +32,9 @@ Scalar: TypeAlias = str | int | float | bool
 
 MAX_SIZE: Final = 65_536
 """The largest domain of one attribute (codes are 8 or 16 bits)."""
+
+SHOWN: Final = 8
+"""So many values of a domain are shown at a prompt."""
 
 _EXACT: Final = 2**53
 
@@ -58,29 +63,58 @@ class Attribute:
     (2, 0)
     """
 
-    name: str
-    categories: tuple[Scalar, ...] = ()
-    bins: tuple[int | float, ...] = ()
-    other: str | None = None
-    missing: str | None = None
-    impute: Scalar | None = None
+    name: Annotated[str, Key(kinds.text("the name of the column"), "the name of the column")]
+    categories: Annotated[
+        tuple[Scalar, ...],
+        Key(
+            kinds.list_of((str, int, float, bool), "texts, numbers or booleans"),
+            "the values it may have; either these or `bins`",
+        ),
+    ] = ()
+    bins: Annotated[
+        tuple[int | float, ...],
+        Key(
+            kinds.list_of((int, float), "ascending numbers, one more than there are bins"),
+            "edges of intervals that include their lower edge, the last one also its upper",
+        ),
+    ] = ()
+    other: Annotated[
+        str | None,
+        Key(
+            kinds.label("other"),
+            "a further value for whatever lies outside the schema; without it that falls into the last category, or "
+            "into the end bin on its side",
+        ),
+    ] = None
+    missing: Annotated[str | None, Key(kinds.label("missing"), "a further value for whatever is missing")] = None
+    impute: Annotated[
+        Scalar | None,
+        Key(
+            kinds.scalar("one value inside the schema"),
+            "the value that a missing one gets, instead of `missing`; without either it counts as outside the schema",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Check everything that could make a code ambiguous."""
         if not self.name.strip():
             raise InputError("name", found="found an empty name", remedy="give the name of the column")
         if bool(self.categories) == bool(self.bins):
-            found = "found both categories and bins" if self.bins else "found neither categories nor bins"
-            raise self._error("categories", found, "give one of the two")
+            if not self.bins:
+                raise InputError(
+                    f'attribute "{self.name}"', found="found neither categories nor bins", remedy="give one of the two"
+                )
+            raise self._error("categories", "found both categories and bins", "give one of the two")
         if self.bins:
             self._check_bins()
         else:
             self._check_categories()
+        domain = "bins" if self.bins else "categories"
         if self.size > MAX_SIZE:
-            raise self._error("categories", f"found {self.size} values", f"at most {MAX_SIZE} are allowed")
+            raise self._error(domain, f"found {self.size} values", f"at most {MAX_SIZE} are allowed")
         if len(set(self.labels)) != self.size:
             twice = next(label for label in self.labels if self.labels.count(label) > 1)
-            raise self._error("categories", f'found the value "{twice}" twice', "give every value one name")
+            raise self._error(domain, f'found the value "{twice}" twice', "give every value one name")
         if self.impute is not None:
             if self.missing is not None:
                 raise self._error("impute", "found both missing and impute", "give one of the two")
@@ -188,3 +222,23 @@ class Attribute:
         if text in self.labels:
             return self.labels.index(text)
         return self._inside(value)
+
+    def index(self, value: Scalar, *, argument: str = "value") -> int:
+        """Return the code of a label or of a value inside the schema, or complain about ``argument``."""
+        code = self.code_of(value)
+        if code is None:
+            text = label_text(value)
+            raise InputError(
+                argument, found=f'"{text}" is not a value of "{self.name}"', remedy=nearest(text, self.labels)
+            )
+        return code
+
+    def __repr__(self) -> str:
+        """Show the declaration, with a few of its values."""
+        values = self.bins or self.categories
+        shown = ", ".join(map(repr, values[:SHOWN])) + ("," if len(values) == 1 else "")
+        shown += f", … {len(values) - SHOWN} more" if len(values) > SHOWN else ""
+        further = {"other": self.other, "missing": self.missing, "impute": self.impute}
+        parts = [repr(self.name), f"{'bins' if self.bins else 'categories'}=({shown})"]
+        parts += [f"{key}={value!r}" for key, value in further.items() if value is not None]
+        return f"Attribute({', '.join(parts)})"

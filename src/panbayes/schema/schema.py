@@ -1,25 +1,7 @@
 """The public schema: what a table may contain, agreed before anybody looks at private data.
 
-The file is TOML that a data officer can read and sign::
-
-    version = 1
-    name = "clinic"
-    status = "approved"
-
-    [[attributes]]
-    name = "age"
-    bins = [0, 40, 65, 120]
-    missing = true
-
-    [[attributes]]
-    name = "insulin"
-    categories = ["No", "Steady", "Up", "Down"]
-    other = true
-
-Optional at the top: ``missing_values`` (texts that count as missing) and a table ``[unit]``: the ``column`` that
-says whom a record belongs to, and how many records of one person are kept at most (``max_records``). Then the
-guarantee is for persons, the public size is their number, and records without an id are left out.
-``other`` and ``missing`` take ``true`` or the label to use. Unknown keys are errors.
+A schema file is TOML that a data officer can read and sign; its keys are declared once, in the fields of
+:class:`Schema`, :class:`Unit` and :class:`~panbayes.schema.attribute.Attribute`, and described in ``docs/files.md``.
 What the domains mean is said in :mod:`panbayes.schema.attribute`.
 
 Nothing here reads data or draws randomness.
@@ -29,20 +11,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-from panbayes.errors import InputError
-from panbayes.schema.attribute import Attribute, Scalar
-from panbayes.schema.toml_reader import Document, Section
+from panbayes.display import Card, shortened
+from panbayes.errors import InputError, nearest
+from panbayes.schema import kinds
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.declaration import Declaration, Key, content
+from panbayes.schema.drafting import drafter
+from panbayes.schema.toml_writer import toml_text
 
-__all__ = ["DEFAULT_MISSING_VALUES", "SCHEMA_VERSION", "Schema", "Status", "Unit", "dump_schema"]
+__all__ = ["DEFAULT_MISSING_VALUES", "SCHEMA_FILE", "SCHEMA_VERSION", "Schema", "Status", "Unit", "dump_schema"]
 
 SCHEMA_VERSION: Final = 1
 MAX_ATTRIBUTES: Final = 10_000
+SHOWN: Final = 12
+"""So many attributes are shown at a prompt."""
 
 Status: TypeAlias = Literal["draft", "approved"]
 
@@ -52,10 +40,23 @@ DEFAULT_MISSING_VALUES: Final[tuple[str, ...]] = ("", "NA", "N/A", "NaN", "nan",
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Whom a record belongs to: the ``column`` with the person's id, and ``max_records`` kept per person."""
+    """Whom a record belongs to: the ``column`` with the person's id, and ``max_records`` kept per person.
 
-    column: str
-    max_records: int = 1
+    >>> Unit("patient", max_records=3)
+    Unit(column='patient', max_records=3)
+    """
+
+    column: Annotated[
+        str,
+        Key(
+            kinds.text('the name of the id column, such as "patient"'),
+            "the column that says whom a record belongs to; it is no attribute, and records without an id are left out",
+        ),
+    ]
+    max_records: Annotated[
+        int,
+        Key(kinds.whole_number(), "so many records of one person are kept at most, the first ones in the file"),
+    ] = 1
 
     def __post_init__(self) -> None:
         """Check the bounds."""
@@ -69,19 +70,52 @@ class Unit:
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """A public schema: attributes in order, how missing values are written, and the privacy unit.
 
     ``status`` is "draft" until a person has read it and set "approved"; whatever learns calls
     :meth:`require_approved` first.
+
+    >>> age = Attribute("age", bins=(0, 40, 65, 120), missing="missing")
+    >>> clinic = Schema("clinic", (age, Attribute("insulin", categories=("No", "Steady", "Up", "Down"))))
+    >>> clinic
+    Schema "clinic", approved, 2 attributes
+      age: [0, 40), [40, 65), [65, 120], missing
+      insulin: No, Steady, Up, Down
+    >>> clinic.sizes
+    (4, 4)
     """
 
-    name: str
-    attributes: tuple[Attribute, ...]
-    status: Status = "approved"
-    missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES
-    unit: Unit | None = None
+    name: Annotated[str, Key(kinds.text('a text such as "clinic"'), "what the schema is called")]
+    attributes: Annotated[
+        tuple[Attribute, ...],
+        Key(kinds.tables(Attribute), "one table for each column that is learned from, in order"),
+    ]
+    status: Annotated[
+        Status,
+        Key(
+            kinds.choice(get_args(Status)),
+            "whether a person has read the schema and holds it to be public; nothing is learned under a draft",
+            required=True,
+            shared=False,
+        ),
+    ] = "approved"
+    missing_values: Annotated[
+        tuple[str, ...],
+        Key(
+            kinds.list_of((str,), 'texts, such as ["?", "NA"]', may_be_empty=True, ordered=False),
+            "texts that count as missing, unless they are categories",
+        ),
+    ] = DEFAULT_MISSING_VALUES
+    unit: Annotated[
+        Unit | None,
+        Key(
+            kinds.table(Unit),
+            "whom a record belongs to, where one person can have several: then the guarantee is for persons, and their "
+            "number, not that of records, is the public size",
+        ),
+    ] = None
     source: str = field(default="schema", compare=False)
 
     def __post_init__(self) -> None:
@@ -107,7 +141,7 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a schema file (TOML)."""
-        return _schema(Document.read(path))
+        return SCHEMA_FILE.load(path)
 
     @classmethod
     def parse(cls, text: str, *, source: str = "schema") -> Schema:
@@ -123,7 +157,33 @@ class Schema:
         ... ''').attributes[0].labels
         ('F', 'M')
         """
-        return _schema(Document.parse(text, source=source))
+        return SCHEMA_FILE.parse(text, source=source)
+
+    @classmethod
+    def draft(
+        cls,
+        data: object,
+        *,
+        name: str = "draft",
+        other: Sequence[str] = (),
+        missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES,
+        unit: Unit | None = None,
+    ) -> Schema:
+        """Propose a schema for a file or data frame. It is read off private data: its status is "draft".
+
+        Nothing is learned under it before a person has replaced what the data told by what is publicly known, and
+        approved it: ``dataclasses.replace(schema, status="approved")``. ``other`` lists the attributes that get a
+        value for what lies outside the schema ("*" for all); the ``unit``'s id column is no attribute.
+
+        >>> import polars as pl
+        >>> Schema.draft(pl.DataFrame({"sex": ["F", "M", "F"], "age": [20, 30, None]}), name="clinic")
+        Schema "clinic", draft, 2 attributes
+          sex: F, M
+          age: 20, 30, missing
+        """
+        column = unit.column if unit else None
+        attributes = drafter().propose(data, other=other, missing_values=missing_values, unit_column=column)
+        return cls(name, attributes, "draft", missing_values, unit)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,11 +204,8 @@ class Schema:
         try:
             return self.names.index(name)
         except ValueError:
-            known = ", ".join(self.names[:8]) + (", …" if len(self) > 8 else "")
             raise InputError(
-                argument,
-                found=f'"{name}" is not in schema "{self.name}"',
-                remedy=f"known attributes: {known}",
+                argument, found=f'"{name}" is not in schema "{self.name}"', remedy=nearest(name, self.names)
             ) from None
 
     def require_approved(self) -> None:
@@ -163,155 +220,64 @@ class Schema:
     @cached_property
     def hash(self) -> str:
         """The sha256 of the content that all holders must share (not the status, not comments)."""
-        content = {
-            "version": SCHEMA_VERSION,
-            "name": self.name,
-            "missing_values": sorted(set(self.missing_values)),
-            "unit": [self.unit.column, self.unit.max_records] if self.unit else None,
-            "attributes": [
-                [a.name, list(a.categories), list(a.bins), a.other, a.missing, a.impute] for a in self.attributes
-            ],
-        }
-        canonical = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        shared = {"version": SCHEMA_VERSION, **content(self)}
+        canonical = json.dumps(shared, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
+    @property
+    def _title(self) -> str:
+        many = f"{len(self)} attribute{'s' if len(self) > 1 else ''}"
+        unit = f", at most {self.unit.max_records} records for each {self.unit.column}" if self.unit else ""
+        return f'Schema "{self.name}", {self.status}, {many}{unit}'
 
-def _schema(document: Document) -> Schema:
-    root = document.root()
-    root.version(SCHEMA_VERSION)
-    status = root.choice("status", ("draft", "approved"))
-    name = root.text("name", expected='a text such as "clinic"')
-    missing_values = DEFAULT_MISSING_VALUES
-    if root.has("missing_values"):
-        missing_values = tuple(_texts(root, "missing_values"))
-    unit = _unit(root.section("unit")) if root.has("unit") else None
-    attributes = tuple(_attribute(section) for section in root.sections("attributes"))
-    root.finish()
-    try:
-        return Schema(name, attributes, cast(Status, status), missing_values, unit, document.source)
-    except InputError as error:
-        raise document.error(tuple(error.argument.split(".")), found=error.found, remedy=error.remedy) from None
+    def __repr__(self) -> str:
+        """Show the first attributes and their values."""
+        lines = [f"  {attribute.name}: {shortened(attribute.labels)}" for attribute in self.attributes[:SHOWN]]
+        more = [f"  … and {len(self) - SHOWN} more"] if len(self) > SHOWN else []
+        return "\n".join([self._title, *lines, *more])
 
-
-def _unit(section: Section) -> Unit:
-    column = section.text("column", expected='the name of the id column, such as "patient"')
-    most = section.typed("max_records", int, expected="a whole number") if section.has("max_records") else 1
-    section.finish()
-    try:
-        return Unit(column, most)
-    except InputError as error:
-        raise section.error(error.argument.split(".")[1], found=error.found, remedy=error.remedy) from None
+    def _repr_html_(self) -> str:
+        """Show every attribute in a notebook."""
+        rows = [(attribute.name, str(attribute.size), shortened(attribute.labels)) for attribute in self.attributes]
+        return Card(("attribute", "size", "values"), rows, title=self._title, what="attributes", most=len(rows)).html()
 
 
-def _attribute(section: Section) -> Attribute:
-    name = section.text("name", expected="the name of the column")
-    categories = _list(section, "categories", (str, int, float, bool), "texts, numbers or booleans")
-    bins = _list(section, "bins", (int, float), "ascending numbers, one more than there are bins")
-    other = _label(section, "other")
-    missing = _label(section, "missing")
-    impute = section.value("impute", expected="a value") if section.has("impute") else None
-    if impute is not None and not isinstance(impute, str | int | float | bool):
-        raise section.error("impute", found="found a list or table", remedy="give one value inside the schema")
-    section.finish()
-    try:
-        return Attribute(
-            name, cast(tuple[Scalar, ...], categories), cast(tuple[float, ...], bins), other, missing, impute
-        )
-    except InputError as error:
-        key = error.argument.rpartition(", ")[2]
-        raise section.error(key if section.has(key) else None, found=error.found, remedy=error.remedy) from None
+SCHEMA_FILE: Final = Declaration(
+    title="Schema files",
+    version=SCHEMA_VERSION,
+    declared=Schema,
+    about="A schema says what a table may contain. It is public: it is agreed before anybody looks at private data. "
+    "Every value of every table has its place in it. Unknown keys are errors.",
+    example="""
+version = 1
+name = "clinic"
+status = "approved"
 
+[unit]
+column = "patient"
 
-def _list(section: Section, key: str, kinds: tuple[type, ...], expected: str) -> tuple[object, ...]:
-    if not section.has(key):
-        return ()
-    values = section.typed(key, list, expected=f"a list of {expected}")
-    for value in values:
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise section.error(key, found=f"found {value!r} in the list", remedy=f"give {expected}")
-    if not values:
-        raise section.error(key, found="found an empty list", remedy=f"give {expected}")
-    return tuple(values)
+[[attributes]]
+name = "age"
+bins = [0, 40, 65, 120]
+missing = true
 
-
-def _texts(section: Section, key: str) -> list[str]:
-    values = section.typed(key, list, expected="a list of texts")
-    if not all(isinstance(value, str) for value in values):
-        raise section.error(key, found="found something else than texts", remedy='give texts, such as ["?", "NA"]')
-    return values
-
-
-def _label(section: Section, key: str) -> str | None:
-    if not section.has(key):
-        return None
-    value = section.value(key, expected="true, false or a label")
-    if isinstance(value, bool):
-        return key if value else None
-    if isinstance(value, str) and value.strip():
-        return value
-    raise section.error(key, found=f"found {value!r}", remedy="give true, false or a label in quotes")
+[[attributes]]
+name = "insulin"
+categories = ["No", "Steady", "Up", "Down"]
+other = true
+""",
+)
 
 
 def dump_schema(
     schema: Schema,
     *,
     header: Sequence[str] = (),
-    remarks: dict[str, str] | None = None,
+    remarks: Mapping[str, str] | None = None,
     footer: Sequence[str] = (),
 ) -> str:
     """Write a schema as TOML. ``header`` and ``footer`` become comments, ``remarks`` one above its attribute.
 
     Reading the text back gives an equal schema.
     """
-    lines = [f"# {line}".rstrip() for line in header] + ([""] if header else [])
-    lines += [
-        f"version = {SCHEMA_VERSION}",
-        f"name = {_toml(schema.name)}",
-        f"status = {_toml(schema.status)}",
-    ]
-    lines.append(f"missing_values = {_toml_list(schema.missing_values)}")
-    if schema.unit is not None:
-        lines += [
-            "",
-            "[unit]",
-            f"column = {_toml(schema.unit.column)}",
-            f"max_records = {schema.unit.max_records}",
-        ]
-    for attribute in schema.attributes:
-        lines.append("")
-        if remarks and attribute.name in remarks:
-            lines.append(f"# {remarks[attribute.name]}")
-        lines += ["[[attributes]]", f"name = {_toml(attribute.name)}"]
-        if attribute.bins:
-            lines.append(f"bins = {_toml_list(attribute.bins)}")
-        else:
-            lines.append(f"categories = {_toml_list(attribute.categories)}")
-        for key, label in (("other", attribute.other), ("missing", attribute.missing)):
-            if label is not None:
-                lines.append(f"{key} = {'true' if label == key else _toml(label)}")
-        if attribute.impute is not None:
-            lines.append(f"impute = {_toml(attribute.impute)}")
-    lines += ["", *(f"# {line}".rstrip() for line in footer)] if footer else []
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Scalar) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        # JSON's escapes are TOML's, but for DEL, which TOML wants escaped.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-    return repr(value)
-
-
-def _toml_list(values: Iterable[Scalar]) -> str:
-    items = [_toml(value) for value in values]
-    one_line = f"[{', '.join(items)}]"
-    if len(one_line) <= 100:
-        return one_line
-    lines = [""]
-    for item in items:
-        if len(lines[-1]) + len(item) > 98:
-            lines.append("")
-        lines[-1] += f"{item}, "
-    return "[\n" + "".join(f"  {line.rstrip()}\n" for line in lines) + "]"
+    return toml_text(schema, SCHEMA_VERSION, header=header, remarks=remarks, footer=footer)

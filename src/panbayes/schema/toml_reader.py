@@ -2,22 +2,23 @@
 
 Schemas and studies are agreements that people sign, so nothing in them is guessed: every key is declared,
 typed and either required or given a default, and a key nobody asked for is an error, most often a slip of the
-pen. :class:`Section` hands out one key at a time and :meth:`Section.finish` complains about the rest.
+pen. :class:`Section` hands out one key at a time and :meth:`Section.finish` complains about the rest. Which keys there
+are is declared in one place (:mod:`panbayes.schema.declaration`).
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from panbayes.errors import InputError
+from panbayes.errors import InputError, nearest
 
-__all__ = ["Document", "Section"]
+__all__ = ["Document", "Section", "show"]
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 T = TypeVar("T")
@@ -96,6 +97,19 @@ class Section:
         """Build an error about ``key`` of this section (or about the section itself)."""
         return self.document.error(self.path if key is None else (*self.path, key), found=found, remedy=remedy)
 
+    def error_at(self, keys: Sequence[str], *, found: str, remedy: str) -> InputError:
+        """Build an error about the key that lies under these, as far down as they are known."""
+        below = list(keys[1:] if self.path and keys[0] == self.path[-1] else keys)
+        path, here = self.path, self._data
+        if below and below[0] in self._asked:
+            path = (*path, below[0])
+            for before, key in pairwise(below):
+                value = here.get(before)
+                if not isinstance(value, dict) or key not in value:
+                    break
+                path, here = (*path, key), value
+        return self.document.error(path, found=found, remedy=remedy)
+
     def has(self, key: str) -> bool:
         """Tell whether the key is present, and count it as known."""
         self._asked.append(key)
@@ -111,7 +125,7 @@ class Section:
         """Take a required key of one type (a bool is not an int here)."""
         value = self.value(key, expected=expected)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.error(key, found=f"found {_show(value)}", remedy=f"give {expected}")
+            raise self.error(key, found=f"found {show(value)}", remedy=f"give {expected}")
         return value
 
     def text(self, key: str, *, expected: str) -> str:
@@ -140,23 +154,21 @@ class Section:
         """Take an array of tables, ``[[key]]``."""
         value = self.value(key, expected=f"one [[{key}]] table each")
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            raise self.error(key, found=f"found {_show(value)}", remedy=f"write one [[{key}]] table each")
+            raise self.error(key, found=f"found {show(value)}", remedy=f"write one [[{key}]] table each")
         return [Section(self.document, (*self.path, key, i), item) for i, item in enumerate(value)]
 
     def section(self, key: str) -> Section:
         """Take a table, ``[key]``."""
         value = self.value(key, expected=f"a [{key}] table")
         if not isinstance(value, dict):
-            raise self.error(key, found=f"found {_show(value)}", remedy=f"write a [{key}] table")
+            raise self.error(key, found=f"found {show(value)}", remedy=f"write a [{key}] table")
         return Section(self.document, (*self.path, key), value)
 
     def finish(self) -> None:
         """Complain about the first key that nobody asked for."""
         for key in self._data:
             if key not in self._asked:
-                near = difflib.get_close_matches(key, self._asked, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(self._asked)}"
-                raise self.error(key, found="is not a known key", remedy=hint)
+                raise self.error(key, found="is not a known key", remedy=nearest(key, dict.fromkeys(self._asked)))
 
 
 def _large_integers(value: object, path: KeyPath) -> Iterator[KeyPath]:
@@ -171,7 +183,7 @@ def _large_integers(value: object, path: KeyPath) -> Iterator[KeyPath]:
         yield path
 
 
-def _show(value: object) -> str:
+def show(value: object) -> str:
     """Name a value of the wrong kind without printing much of it."""
     names = {
         bool: "a boolean",

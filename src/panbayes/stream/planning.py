@@ -16,23 +16,23 @@ from fractions import Fraction
 from typing import Final
 
 from panbayes.errors import InputError
+from panbayes.privacy.written import parse_epsilon
 from panbayes.stream.accuracy.density_bounds import sample_size_bound
 from panbayes.stream.accuracy.density_error import worst_rmse
 from panbayes.stream.accuracy.statistic_law import failure_probability, worst_failure
-from panbayes.stream.guarantee.calibration import Calibration, design_of, sound
-from panbayes.stream.guarantee.laws import Family
-from panbayes.stream.state.entries import state_bytes
+from panbayes.stream.guarantee.calibration import Calibration, calibrate, design_of
+from panbayes.stream.laws.registry import DEFAULT_LAW
 
-__all__ = ["MAX_SAMPLE", "Plan", "plan"]
+__all__ = ["MAX_SAMPLE", "SamplePlan", "plan_sample"]
 
 MAX_SAMPLE: Final = 1 << 36
 
 _GUARD: Final = 0.995
-"""The share of β to aim at: covers the resolution of the search for the worst density."""
+"""The part of β to aim at: covers the resolution of the search for the worst density."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SamplePlan:
     """A sample size for (α, β) and what it takes.
 
     ``failure`` is the exact worst-case probability of an error of α or more, ``rmse`` the worst-case root mean squared
@@ -47,20 +47,25 @@ class Plan:
     state_bytes: int
 
 
-def plan(
+def plan_sample(
     *,
-    epsilon: Fraction,
+    epsilon: str | int | float | Fraction,
     alpha: float,
     beta: float,
     universe: int | None = None,
     releases: int = 1,
-    family: Family = "optimal-bernoulli",
+    law: str = DEFAULT_LAW,
     levels: int = 2,
-) -> Plan:
+) -> SamplePlan:
     """Find the least sample size for which every release errs by α or more with probability at most β.
 
-    ``epsilon`` is E, the total for one look and all ``releases``. ``universe`` is U; ``None`` means infinite.
+    ``epsilon`` is E, the total for one look and all ``releases``. ``universe`` is U; ``None`` means infinite. ``law``
+    names the state law, on ``levels`` levels.
+
+    >>> plan_sample(epsilon=1, alpha=0.1, beta=0.05).sample
+    760
     """
+    total = parse_epsilon(epsilon, argument="epsilon")
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 < value < 1:
             raise InputError(name, found=f"found {value:g}", remedy="give a number between 0 and 1, such as 0.05")
@@ -68,11 +73,11 @@ def plan(
         raise InputError("universe", found=f"found {universe}", remedy="give the number of users, at least 1")
     most = min(MAX_SAMPLE, universe if universe is not None else MAX_SAMPLE)
 
-    def calibrate(sample: int) -> Calibration:
-        return sound(epsilon=epsilon, sample=sample, universe=universe, releases=releases, family=family, levels=levels)
+    def calibrated(sample: int) -> Calibration:
+        return calibrate(epsilon=total, sample=sample, universe=universe, releases=releases, law=law, levels=levels)
 
     def fails(sample: int, *, everywhere: bool) -> float:
-        calibration = calibrate(sample)
+        calibration = calibrated(sample)
         design = design_of(calibration.law, float(calibration.noise_scale), sample=sample, universe=universe)
         if everywhere:
             return worst_failure(design, alpha=alpha)
@@ -93,15 +98,15 @@ def plan(
             found=f"even a sample of {low} users errs by {alpha:g} or more with probability {failure:.3g}",
             remedy="allow a larger alpha, beta or epsilon",
         )
-    calibration = calibrate(low)
+    calibration = calibrated(low)
     design = design_of(calibration.law, float(calibration.noise_scale), sample=low, universe=universe)
-    return Plan(
+    return SamplePlan(
         sample=low,
-        sample_thesis=sample_size_bound("optimal-bernoulli", epsilon=float(epsilon) / 2, alpha=alpha, beta=beta).sample,
+        sample_thesis=sample_size_bound("optimal-bernoulli", epsilon=float(total) / 2, alpha=alpha, beta=beta).sample,
         calibration=calibration,
         failure=failure,
         rmse=worst_rmse(design),
-        state_bytes=state_bytes(calibration.law.levels, low),
+        state_bytes=calibration.law.state_bytes(low),
     )
 
 

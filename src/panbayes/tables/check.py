@@ -9,7 +9,7 @@ import numpy as np
 
 from panbayes.schema.schema import Schema
 from panbayes.tables.encoding import encode_column, missing_mask, outside_mask
-from panbayes.tables.sources import read_columns
+from panbayes.tables.sources.dispatch import read_columns
 from panbayes.tables.units import first_records, no_id
 
 __all__ = ["AttributeFit", "Fit", "check_table"]

@@ -9,19 +9,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from panbayes.errors import InputError
+from panbayes.errors import InputError, nearest
 from panbayes.schema.attribute import Attribute, Scalar
+from panbayes.schema.drafting import Drafter
 from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Schema, Unit, dump_schema
 from panbayes.tables.encoding import as_numbers, as_text
-from panbayes.tables.sources import read_frame
+from panbayes.tables.sources.dispatch import read_frame
 
-__all__ = ["MAX_CATEGORIES", "draft_schema"]
+__all__ = ["DRAFTER", "MAX_CATEGORIES", "Proposal", "draft_schema", "propose"]
 
 MAX_CATEGORIES: Final = 256
 """Up to so many distinct values become categories; more become bins, or are left out if they are texts."""
@@ -43,6 +45,15 @@ _HEADER: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What is proposed: attributes, remarks about some of them by name, and which columns are left out and why."""
+
+    attributes: tuple[Attribute, ...]
+    remarks: dict[str, str]
+    left_out: tuple[str, ...]
+
+
 def draft_schema(
     source: object,
     *,
@@ -52,18 +63,44 @@ def draft_schema(
     unit: Unit | None = None,
     argument: str = "data",
 ) -> str:
-    """Return the text of a draft schema of a file or data frame.
+    """Return the text of a draft schema of a file or data frame, for ``panbayes schema draft``.
 
     ``other`` lists the attributes that get ``other = true`` ("*" for all); ``missing`` is declared where values are
     missing. The ``unit``'s id column is left out of the attributes.
     """
-    frame = read_frame(source, argument=str(source) if isinstance(source, str | Path) else argument)
-    for column in [*other, *([unit.column] if unit else [])]:
+    found = propose(
+        source,
+        other=other,
+        missing_values=missing_values,
+        unit_column=unit.column if unit else None,
+        argument=argument,
+        flag="--",
+    )
+    schema = Schema(name, found.attributes, "draft", missing_values, unit)
+    return dump_schema(schema, header=_HEADER, remarks=found.remarks, footer=found.left_out)
+
+
+def propose(
+    source: object,
+    *,
+    other: Sequence[str],
+    missing_values: tuple[str, ...],
+    unit_column: str | None,
+    argument: str = "data",
+    flag: str = "",
+) -> Proposal:
+    """Propose an attribute for every column that a schema can describe.
+
+    ``argument`` names the data in errors; ``flag`` stands before the names of the other arguments.
+    """
+    argument = str(source) if isinstance(source, str | Path) else argument
+    frame = read_frame(source, argument=argument)
+    for column in [*other, *([unit_column] if unit_column is not None else [])]:
         if column != "*" and column not in frame.columns:
             raise InputError(
-                "--other" if column in other else "--unit",
+                f"{flag}{'other' if column in other else 'unit'}",
                 found=f'"{column}" is not a column of the data',
-                remedy=f"give one of: {', '.join(frame.columns[:8])}{', …' if frame.width > 8 else ''}",
+                remedy=nearest(column, frame.columns),
             )
     if frame.height == 0:
         raise InputError(argument, found="holds no records", remedy="give a table with at least one record")
@@ -71,7 +108,7 @@ def draft_schema(
     remarks: dict[str, str] = {}
     left_out: list[str] = []
     for column in frame.columns:
-        if unit is not None and column == unit.column:
+        if column == unit_column:
             continue
         if not column.strip():
             left_out.append("left out: a column without a name (row numbers?)")
@@ -87,8 +124,17 @@ def draft_schema(
             remarks[column] = remark
     if not attributes:
         raise InputError(argument, found="has no column that a schema can describe", remedy="; ".join(left_out))
-    schema = Schema(name, tuple(attributes), "draft", missing_values, unit)
-    return dump_schema(schema, header=_HEADER, remarks=remarks, footer=left_out)
+    return Proposal(tuple(attributes), remarks, tuple(left_out))
+
+
+def _propose_attributes(
+    data: object, *, other: Sequence[str], missing_values: tuple[str, ...], unit_column: str | None
+) -> tuple[Attribute, ...]:
+    return propose(data, other=other, missing_values=missing_values, unit_column=unit_column).attributes
+
+
+DRAFTER: Final = Drafter(_propose_attributes)
+"""What ``Schema.draft`` finds."""
 
 
 def _attribute(

@@ -6,7 +6,7 @@ type serves private records and synthetic ones; who may see it is decided by the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,9 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from panbayes.display import Card, shortened
+from panbayes.errors import InputError
 from panbayes.schema.schema import Schema
+from panbayes.tables.checked_codes import CheckedCodes
 from panbayes.tables.encoding import decode_column, encode_column
-from panbayes.tables.sources import FrameKind, convert_frame, frame_kind, read_columns
+from panbayes.tables.sources.dispatch import FrameKind, convert_frame, frame_kind, read_columns
 from panbayes.tables.units import first_records
 
 __all__ = ["Codes", "Table", "code_type"]
@@ -30,33 +33,42 @@ def code_type(schema: Schema) -> type[np.uint8] | type[np.uint16]:
     return np.uint8 if max(schema.sizes) <= 256 else np.uint16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Table:
     """Records encoded by a schema. ``codes[a, i]`` is the code of attribute ``a`` in record ``i``.
 
     ``persons`` is the number of people where the schema names a privacy unit, else None (one record each).
-    ``kind`` is the library of the data frame it was read from, in which :meth:`frame` gives it back. The codes are made
-    read-only and are checked against the domains, since the counting kernels trust them.
+    ``kind`` is the library of the data frame it was read from, in which :meth:`frame` gives it back. The codes are
+    checked against the domains once and cannot change afterwards; ``checked`` is the proof that the counting kernels
+    ask for. An array that the caller could still write to is copied.
+
+    What a prompt shows is public: the schema, never a record, and not the number of records either, which is private
+    where neighbouring tables differ by one record more or less. Who holds the table asks for :attr:`records`.
+
+    >>> import polars as pl
+    >>> from panbayes.schema.attribute import Attribute
+    >>> schema = Schema("clinic", (Attribute("sex", categories=("F", "M"), missing="missing"),))
+    >>> table = Table.read(pl.DataFrame({"sex": ["F", "M", None]}), schema)
+    >>> table
+    Table under schema "clinic", 1 attribute; records are not shown
+    >>> table.records, table.codes.tolist()
+    (3, [[0, 1, 2]])
     """
 
     schema: Schema
     codes: Codes
     persons: int | None = None
     kind: FrameKind = "polars"
+    checked: CheckedCodes = field(init=False)
 
     def __post_init__(self) -> None:
-        """Check the shape, the type and every code."""
-        if self.codes.ndim != 2 or self.codes.shape[0] != len(self.schema):
-            raise ValueError(f"codes must have shape ({len(self.schema)}, records), found {self.codes.shape}")
+        """Check the type, the shape and every code."""
         if self.codes.dtype != code_type(self.schema):
-            raise TypeError(f"codes must be {code_type(self.schema).__name__}, found {self.codes.dtype}")
-        if self.records and np.any(self.codes.max(axis=1) >= np.array(self.schema.sizes)):
-            raise ValueError("codes must be below the domain sizes of the schema")
-        contiguous = np.ascontiguousarray(self.codes)
-        if contiguous is self.codes:
-            contiguous = contiguous.view()
-        contiguous.flags.writeable = False
-        object.__setattr__(self, "codes", contiguous)
+            raise InputError(
+                "codes", found=f"found {self.codes.dtype}", remedy=f"give {code_type(self.schema).__name__}"
+            )
+        object.__setattr__(self, "checked", CheckedCodes(self.codes, self.schema.sizes))
+        object.__setattr__(self, "codes", self.checked.codes)
 
     @classmethod
     def read(cls, source: object, schema: Schema, *, argument: str = "data", every_record: bool = False) -> Table:
@@ -76,6 +88,7 @@ class Table:
         codes = np.empty((len(schema), frame.height), dtype=code_type(schema))
         for row, attribute in zip(codes, schema.attributes, strict=True):
             row[:] = encode_column(frame[attribute.name], attribute, schema.missing_values)
+        codes.flags.writeable = False
         return cls(schema, codes, persons, frame_kind(source))
 
     @property
@@ -91,8 +104,11 @@ class Table:
     def select(self, records: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Table:
         """Return some of the records. A table with a privacy unit cannot be cut record by record."""
         if self.persons is not None:
-            raise ValueError("a table with a privacy unit is split by persons, not by records")
-        chosen: Codes = self.codes[:, records]
+            raise InputError(
+                "records", found="the table has a privacy unit", remedy="split it by persons before it is encoded"
+            )
+        chosen: Codes = np.ascontiguousarray(self.codes[:, records])
+        chosen.flags.writeable = False
         return Table(self.schema, chosen, kind=self.kind)
 
     def decoded(self) -> pl.DataFrame:
@@ -107,3 +123,17 @@ class Table:
         The type depends on that library, hence Any; :meth:`decoded` is the typed way to polars.
         """
         return convert_frame(self.decoded(), kind or self.kind)
+
+    @property
+    def _title(self) -> str:
+        many = f"{len(self.schema)} attribute{'s' if len(self.schema) > 1 else ''}"
+        return f'Table under schema "{self.schema.name}", {many}; records are not shown'
+
+    def __repr__(self) -> str:
+        """Show what is public."""
+        return self._title
+
+    def _repr_html_(self) -> str:
+        """Show what is public in a notebook."""
+        rows = [(a.name, str(a.size), shortened(a.labels)) for a in self.schema.attributes]
+        return Card(("attribute", "size", "values"), rows, title=self._title, what="attributes", most=len(rows)).html()

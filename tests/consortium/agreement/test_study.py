@@ -8,6 +8,7 @@ import pytest
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.errors import InputError
+from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, dump_schema
 
@@ -39,7 +40,7 @@ def test_defaults_and_exact_numbers(folder: Path) -> None:
     assert (study.degree, study.split, study.delta) == (1, Fraction(1, 2), Fraction(0))
     assert (study.score, study.adjacency) == ("I", "replace")
     assert (study.mechanism, study.clip, study.first_attribute) == ("permute-and-flip", "holder", 0)
-    assert study.budget == Fraction(1, 10)
+    assert study.grant == Pure(Fraction(1, 10))
 
 
 def test_the_schema_is_found_beside_the_study(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -67,8 +68,8 @@ def test_one_attribute_can_only_be_learned_alone(degree: Literal[1, "auto"]) -> 
 def test_non_private_needs_no_epsilon(folder: Path) -> None:
     study = load(folder, GOOD.replace("privbayes", "non-private").replace("epsilon = 0.1\n", ""))
     assert not study.private
-    with pytest.raises(ValueError, match="no budget"):
-        _ = study.budget
+    with pytest.raises(ValueError, match="grants nothing"):
+        _ = study.grant
 
 
 @pytest.mark.parametrize(
@@ -77,20 +78,21 @@ def test_non_private_needs_no_epsilon(folder: Path) -> None:
         (
             '"privbayes"',
             '"magic"',
-            'line 4, strategy: found "magic"; give "adaptive" or "privbayes" or',
+            'line 4, strategy: found "magic"; known: adaptive, ',
         ),
+        ('"privbayes"', '"privbays"', 'line 4, strategy: found "privbays"; did you mean "privbayes"?'),
         ("epsilon = 0.1", "", "epsilon: is missing; add epsilon = 1.0"),
         ("epsilon = 0.1", "epsilon = 0", "line 5, epsilon: found 0; give a decimal number above 0"),
-        ("epsilon = 0.1", "epsilon = nan", "line 5, epsilon: found 'nan'; give a decimal"),
+        ("epsilon = 0.1", "epsilon = nan", "line 5, epsilon: found nan; give a finite number"),
         ("epsilon = 0.1", 'epsilon = "1"', "line 5, epsilon: found '1'; give a number without quotes"),
         ("epsilon = 0.1", "epsilon = 1\ndegree = 3", "line 6, degree: found 3, and the schema has 3 attributes"),
         ("epsilon = 0.1", "epsilon = 1\ndegree = 0", "line 6, degree: found 0; give 1 to 8; for no parents use"),
-        ("epsilon = 0.1", 'epsilon = 1\ndegree = "many"', "line 6, degree: found 'many'"),
+        ("epsilon = 0.1", 'epsilon = 1\ndegree = "many"', "line 6, degree: found a text ('many'); give a whole number"),
         ("epsilon = 0.1", "epsilon = 1\nsplit = 1.0", "line 6, split: found 1; give a share between 0 and 1"),
         ("epsilon = 0.1", "epsilon = 1\nsplit = inf", "line 6, split: found inf; give a finite number"),
         ("epsilon = 0.1", 'epsilon = 1\nscore = "F"', 'line 6, score: "F" needs binary attributes'),
-        ("epsilon = 0.1", 'epsilon = 1\nfirst = "d"', '"d" is not in schema "s"; known attributes: a, b, c'),
-        ("epsilon = 0.1", "epsilon = 1\ndelat = 0", "line 6, delat: is not a known key; did you mean delta?"),
+        ("epsilon = 0.1", 'epsilon = 1\nfirst = "d"', '"d" is not in schema "s"; known: a, b, c'),
+        ("epsilon = 0.1", "epsilon = 1\ndelat = 0", 'line 6, delat: is not a known key; did you mean "delta"?'),
         ('schema = "s.toml"', 'schema = "t.toml"', "t.toml: cannot be read (no such file or directory)"),
         ("version = 1", "version = 9", "line 1, version: found 9; this panbayes reads versions 1 to 1"),
     ],

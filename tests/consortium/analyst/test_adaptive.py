@@ -14,15 +14,17 @@ import pytest
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.analyst.adaptive.division import CHOOSING, Division, Grant
 from panbayes.consortium.analyst.federation import Ask, Federation
-from panbayes.consortium.analyst.strategies import learn_from
+from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.local.learn import learn
-from panbayes.dp.noise import SimulatedNoise
+from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import HolderFailedError
 from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.composition import Parallel, PostProcessed, loss_of
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.table import Table
@@ -57,7 +59,7 @@ def population(*, dependent: bool = True) -> Network:
 
 
 TRUTH = population()
-TRAINING, TEST = TRUTH.sample(12_000, 1), TRUTH.sample(6_000, 2)
+TRAINING, TEST = TRUTH.sample_table(12_000, 1), TRUTH.sample_table(6_000, 2)
 
 
 def study(epsilon: str = "1", adjacency: Adjacency = "replace", delta: Fraction = Fraction(0)) -> Study:
@@ -95,7 +97,7 @@ def test_it_finds_dependencies_and_stays_within_its_grant(adjacency: Adjacency, 
 def test_it_is_never_much_worse_than_private_independence(epsilon: str, dependent: bool) -> None:
     """Within 0.3 bits at every ε, with dependencies to be tempted by and without; means of four runs."""
     truth = population(dependent=dependent)
-    training, test = truth.sample(12_000, 1), truth.sample(4_000, 2)
+    training, test = truth.sample_table(12_000, 1), truth.sample_table(4_000, 2)
     alone = Study("i", SCHEMA, "independent", Fraction(epsilon), clip="analyst")
     mine, theirs = (
         np.mean([bits(learn(s, training, simulate=seed), test) for seed in range(4)]) for s in (study(epsilon), alone)
@@ -107,7 +109,26 @@ def test_it_abstains_where_the_noise_would_win() -> None:
     network = learn(study("1/500"), TRAINING, simulate=1)
     assert network.structure.degree == 0
     assert network.privacy is not None
-    assert len(learn(study("1"), population(dependent=False).sample(12_000, 3), simulate=1).structure.edges) < 7
+    assert len(learn(study("1"), population(dependent=False).sample_table(12_000, 3), simulate=1).structure.edges) < 7
+
+
+@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS[::2])
+def test_a_holder_that_has_no_turn_to_choose_spends_less_and_the_statement_says_so(
+    adjacency: Adjacency, delta: Fraction
+) -> None:
+    """Three holders and one pick: it is the largest holder's, and the others keep what the choice would have cost."""
+    agreed = study("1/20", adjacency, delta)
+    division = Division.of(Grant.of(agreed), SIZES, total=TRAINING.records, holders=3)
+    assert (division.pair_picks, division.triple_picks) == (1, 0)
+    cuts = {"a": slice(0, 3_000), "b": slice(3_000, 8_000), "c": slice(8_000, None)}
+    network = learn(agreed, {name: TRAINING.select(cut) for name, cut in cuts.items()}, simulate=1)
+    assert network.privacy is not None
+    whole = network.privacy.composition
+    assert isinstance(whole, PostProcessed)
+    assert isinstance(whole.part, Parallel)
+    less = agreed.grant.part(1 - CHOOSING * division.pairs)
+    assert [loss_of(part) for part in whole.part.parts] == [less, agreed.grant, less]
+    assert network.privacy.loss == agreed.grant
 
 
 def test_labels_that_differ_between_holders_do_not_break_it() -> None:

@@ -15,21 +15,12 @@ from panbayes.consortium.analyst.federation import Ask, Federation
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.gates import open_gates
+from panbayes.consortium.protocol.answers import Answer, ModelAnswer, ParentChoiceAnswer, TablesAnswer
+from panbayes.consortium.protocol.cells import Cells, pack_cells
 from panbayes.consortium.protocol.codec import decode_question, decode_reply, encode
-from panbayes.consortium.protocol.messages import (
-    Answer,
-    Cells,
-    ModelAnswer,
-    Pair,
-    ParentChoiceAnswer,
-    Query,
-    Question,
-    Refusal,
-    Release,
-    TablesAnswer,
-    pack_cells,
-)
-from panbayes.dp.noise import SecureNoise
+from panbayes.consortium.protocol.envelope import Question, Refusal, Release
+from panbayes.consortium.protocol.queries import Pair, Query
+from panbayes.dp.secure import SecureNoise
 from panbayes.errors import HolderFailedError, HolderRefusedError, InputError
 from tests.consortium.holder.examples import model, pure, script, singles, study, table, votes
 from tests.consortium.protocol.mutation import mutations

@@ -1,24 +1,21 @@
-"""A small public world: a schema, tables, studies of every strategy and the queries they ask."""
+"""A small public world: a schema, tables, studies, and the queries that some of them ask."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 
-from panbayes.consortium.agreement.study import Strategy, Study
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.holder.handler import handler_of
+from panbayes.consortium.holder.private_counts import PrivateCounts
+from panbayes.consortium.protocol.answers import Answer
 from panbayes.consortium.protocol.codec import decode_reply, encode
-from panbayes.consortium.protocol.messages import (
-    ModelQuery,
-    ParentChoiceQuery,
-    Query,
-    Release,
-    Reply,
-    TablesQuery,
-    question,
-    ratio,
-)
+from panbayes.consortium.protocol.envelope import Release, Reply, question
+from panbayes.consortium.protocol.queries import ModelQuery, ParentChoiceQuery, Query, TablesQuery, ratio
+from panbayes.dp.noise import Noise
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.loss import Loss
 from panbayes.schema.attribute import Attribute
@@ -48,7 +45,7 @@ def table(seed: int = 0, records: int = 50, schema: Schema = SCHEMA) -> Table:
 
 
 def study(
-    strategy: Strategy = "noisy-majority-voting",
+    strategy: str = "noisy-majority-voting",
     epsilon: str = "1",
     *,
     name: str = "test",
@@ -77,22 +74,22 @@ def votes(agreed: Study) -> list[ParentChoiceQuery]:
             degree=agreed.degree if agreed.degree != "auto" else 1,
             score=agreed.score,
             mechanism=agreed.mechanism,
-            epsilon=ratio(agreed.split * agreed.budget / (count - 1)),
+            epsilon=ratio(agreed.split * agreed.grant.amount / (count - 1)),
         )
         for placed in range(1, count)
     ]
 
 
 def tables_of_votes(agreed: Study) -> TablesQuery:
-    return TablesQuery(((0,), (0, 1), (1, 2), (2, 3)), ratio((1 - agreed.split) * agreed.budget), clip=False)
+    return TablesQuery(((0,), (0, 1), (1, 2), (2, 3)), ratio((1 - agreed.split) * agreed.grant.amount), clip=False)
 
 
 def singles(agreed: Study) -> TablesQuery:
-    return TablesQuery(tuple((i,) for i in range(len(agreed.schema))), ratio(agreed.budget), clip=False)
+    return TablesQuery(tuple((i,) for i in range(len(agreed.schema))), ratio(agreed.grant.amount), clip=False)
 
 
 def statistics(agreed: Study, size: int = 2) -> TablesQuery:
-    return TablesQuery(tuple(combinations(range(len(agreed.schema)), size)), ratio(agreed.budget), clip=False)
+    return TablesQuery(tuple(combinations(range(len(agreed.schema)), size)), ratio(agreed.grant.amount), clip=False)
 
 
 def model(agreed: Study) -> ModelQuery:
@@ -102,25 +99,25 @@ def model(agreed: Study) -> ModelQuery:
         theta=None,
         score=agreed.score,
         mechanism=agreed.mechanism,
-        structure_epsilon=ratio(agreed.split * agreed.budget),
-        tables_epsilon=ratio((1 - agreed.split) * agreed.budget),
+        structure_epsilon=ratio(agreed.split * agreed.grant.amount),
+        tables_epsilon=ratio((1 - agreed.split) * agreed.grant.amount),
         clip=False,
     )
 
 
+SCRIPTS: Mapping[str, Callable[[Study], list[Query]]] = {
+    "noisy-majority-voting": lambda agreed: [*votes(agreed), tables_of_votes(agreed)],
+    "noisy-sufficient-statistics": lambda agreed: [statistics(agreed)],
+    "independent": lambda agreed: [singles(agreed)],
+    "privbayes": lambda agreed: [model(agreed)],
+    "noisy-model": lambda agreed: [model(agreed)],
+}
+"""What some strategies ask one holder, written by hand: the expectation beside which their plans are held."""
+
+
 def script(agreed: Study) -> list[Query]:
-    """Everything a study of some strategy asks one holder."""
-    match agreed.strategy:
-        case "noisy-majority-voting":
-            return [*votes(agreed), tables_of_votes(agreed)]
-        case "noisy-sufficient-statistics":
-            return [statistics(agreed)]
-        case "independent":
-            return [singles(agreed)]
-        case "privbayes" | "noisy-model":
-            return [model(agreed)]
-        case "adaptive" | "non-private":
-            return []
+    """Everything a study of such a strategy asks one holder."""
+    return SCRIPTS[agreed.strategy](agreed)
 
 
 def asked(query: Query, agreed: Study, round_number: int = 0) -> bytes:
@@ -141,3 +138,19 @@ def refused(reply: bytes) -> tuple[str, str]:
     found = decode_reply(reply)
     assert not isinstance(found, Release)
     return found.code, found.text
+
+
+def loss_of(query: Query) -> Loss:
+    """What a holder charges for a query."""
+    loss: Loss = handler_of(query).loss(query)
+    return loss
+
+
+def check(query: Query, schema: Schema, size: int) -> None:
+    """Check a query as a holder of ``size`` people does."""
+    handler_of(query).check(query, schema, size)
+
+
+def answer(query: Query, records: Table, *, noise: Noise) -> Answer:
+    """Answer a query as a holder does that was never asked before."""
+    return handler_of(query).answer(query, PrivateCounts(records), noise=noise)

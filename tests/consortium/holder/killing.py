@@ -34,13 +34,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import panbayes.consortium.holder
-from panbayes.consortium.agreement.study import Strategy, Study
+from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger import ledger as ledger_module
 from panbayes.consortium.holder.ledger.chain import Entry
-from panbayes.consortium.holder.ledger.ledger import Ledger, Transaction
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.holder.ledger.verify import verify
-from panbayes.dp.noise import SecureNoise, SimulatedNoise
+from panbayes.dp.secure import SecureNoise
+from panbayes.dp.simulated import SimulatedNoise
 from panbayes.privacy.classes.pure import Pure
 from tests.consortium.holder.examples import asked, pure, released, script, study, table
 
@@ -57,7 +59,7 @@ class World:
     """One ledger, the studies on it, and everything that ever came out of it."""
 
     path: Path
-    strategy: Strategy
+    strategy: str
     sabotage: bool
     received: dict[str, bytes] = field(default_factory=dict)
     finished: int = 0
@@ -174,16 +176,16 @@ def check(world: World, new: list[bytes]) -> None:
     mine = [entry for entry in entries if entry.study == agreed.hash]
     spent = sum((pure(entry.loss) for entry in mine), Fraction(0))
     assert len(mine) <= len(script(agreed))
-    assert spent <= agreed.budget
+    assert spent <= agreed.grant.amount
     assert pure(summary.spent) == Fraction(EPSILON) * world.finished + spent <= cap_total
     received = sum(entry.question in world.received for entry in mine)
     world.count("charged, not received" if len(mine) > received else "nothing" if not mine else "all received")
     if received == len(script(agreed)):
-        assert spent == agreed.budget
+        assert spent == agreed.grant.amount
         world.finished += 1
 
 
-def new_world(folder: Path, number: int, strategy: Strategy, studies: int) -> World:
+def new_world(folder: Path, number: int, strategy: str, studies: int) -> World:
     world = World(folder / f"{number}.ledger", strategy, sabotage=sys.argv[-1] == "sabotage")
     with Ledger.open(world.path, create=True) as ledger:
         ledger.set_cap(Pure(Fraction(EPSILON) * studies))

@@ -14,20 +14,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from panbayes.consortium.agreement.study import Strategy, Study
+from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder import gate as gate_module
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
+from panbayes.consortium.protocol.answers import TablesAnswer
 from panbayes.consortium.protocol.codec import encode
-from panbayes.consortium.protocol.messages import Refusal, TablesAnswer, question
-from panbayes.dp.noise import Noise, SecureNoise, Selection, SimulatedNoise
+from panbayes.consortium.protocol.envelope import Refusal, question
+from panbayes.dp.noise import Noise
+from panbayes.dp.secure import SecureNoise
+from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import LedgerError
 from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.events import Rule
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import (
     SCHEMA,
+    SCRIPTS,
     asked,
     model,
     pure,
@@ -59,11 +64,8 @@ def spent(ledger: Ledger) -> Fraction:
     return pure(ledger.summary().spent)
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    ["privbayes", "independent", "noisy-sufficient-statistics", "noisy-majority-voting", "noisy-model"],
-)
-def test_a_whole_study_is_answered_and_spends_exactly_its_epsilon(strategy: Strategy, ledger: Ledger) -> None:
+@pytest.mark.parametrize("strategy", SCRIPTS)
+def test_a_whole_study_is_answered_and_spends_exactly_its_epsilon(strategy: str, ledger: Ledger) -> None:
     agreed = study(strategy, "1/10", split="3/10")
     door = gate(ledger, agreed)
     heads = []
@@ -245,7 +247,7 @@ class BrokenNoise(SecureNoise):
         self._use()
         return super().discrete_laplace(size, scale=scale)
 
-    def select(self, scores: NDArray[np.float64], *, scale: Fraction, mechanism: Selection) -> int:
+    def select(self, scores: NDArray[np.float64], *, scale: Fraction, mechanism: Rule) -> int:
         self._use()
         return super().select(scores, scale=scale, mechanism=mechanism)
 

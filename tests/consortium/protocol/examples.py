@@ -8,27 +8,25 @@ from typing import Final
 import numpy as np
 from hypothesis import strategies as st
 
-from panbayes.consortium.protocol.messages import (
-    Candidate,
+from panbayes.consortium.protocol.answers import (
     GroupedTablesAnswer,
+    ModelAnswer,
+    ParentChoiceAnswer,
+    TableChoiceAnswer,
+    TablesAnswer,
+)
+from panbayes.consortium.protocol.cells import pack_cells
+from panbayes.consortium.protocol.envelope import Question, Refusal, Release, Reply, question
+from panbayes.consortium.protocol.queries import (
     GroupedTablesQuery,
     Grouping,
-    ModelAnswer,
     ModelQuery,
     Pair,
-    ParentChoiceAnswer,
     ParentChoiceQuery,
     Query,
-    Question,
-    Refusal,
-    Release,
-    Reply,
-    TableChoiceAnswer,
+    TableCandidate,
     TableChoiceQuery,
-    TablesAnswer,
     TablesQuery,
-    pack_cells,
-    question,
     ratio,
 )
 
@@ -46,7 +44,7 @@ CHOICE: Final = TableChoiceQuery(
     "pure",
     "replace",
     GROUPINGS,
-    (Candidate((0, 1), 12),),
+    (TableCandidate((0, 1), 12),),
     pack_cells(np.array([5, 0, 70_000, 1, 2, 3], dtype=np.int64)),
     "forest",
     ((0, 3),),
@@ -96,7 +94,7 @@ adjacencies = st.sampled_from(["replace", "add-remove"])
 groupings = st.lists(
     st.builds(Grouping, positions, st.lists(st.integers(0, 2**16 - 1), max_size=4).map(tuple)), max_size=3
 ).map(tuple)
-views = st.lists(st.integers(0, 99_999), max_size=3).map(tuple)
+axes = st.lists(st.integers(0, 99_999), max_size=3).map(tuple)
 counts = st.lists(st.integers(-(2**62), 2**62), max_size=8).map(lambda v: pack_cells(np.array(v, dtype=np.int64)))
 
 queries: st.SearchStrategy[Query] = st.one_of(
@@ -125,7 +123,7 @@ queries: st.SearchStrategy[Query] = st.one_of(
         classes,
         adjacencies,
         groupings,
-        st.lists(views, min_size=1, max_size=4).map(tuple),
+        st.lists(axes, min_size=1, max_size=4).map(tuple),
         st.lists(st.integers(1, 2**31 - 1), min_size=1, max_size=4).map(tuple),
         ratios,
     ),
@@ -134,7 +132,7 @@ queries: st.SearchStrategy[Query] = st.one_of(
         classes,
         adjacencies,
         groupings,
-        st.lists(st.builds(Candidate, views, st.integers(0, 2**31 - 1)), min_size=1, max_size=4).map(tuple),
+        st.lists(st.builds(TableCandidate, axes, st.integers(0, 2**31 - 1)), min_size=1, max_size=4).map(tuple),
         counts,
         st.sampled_from(["forest", "once"]),
         st.lists(st.tuples(positions, positions), max_size=3).map(tuple),

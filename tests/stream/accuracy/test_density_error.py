@@ -6,17 +6,14 @@ import warnings
 import numpy as np
 import pytest
 
-from panbayes.reproduce.published import PublishedDensityEstimator, published_law
+from panbayes.reproduce.published import PublishedDensityEstimator, UnsoundCalibrationWarning, published_law
 from panbayes.stream.accuracy.density_bounds import Bounded, failure_bound, sample_size_bound
-from panbayes.stream.accuracy.density_error import (
-    Design,
+from panbayes.stream.accuracy.density_error import Design, geometric_variance, mse, worst_rmse
+from panbayes.stream.accuracy.published_error import (
     Published,
-    geometric_variance,
-    mse,
     published_mse,
     published_mse_bound,
     truncated_gaussian_moments,
-    worst_rmse,
 )
 from panbayes.stream.accuracy.statistic_law import (
     confidence_interval,
@@ -24,7 +21,6 @@ from panbayes.stream.accuracy.statistic_law import (
     statistic_law,
     worst_failure,
 )
-from panbayes.stream.guarantee.calibration import UnsoundCalibrationWarning
 
 ESTIMATORS: list[Published] = ["dwork", "optimal-bernoulli", "quantized-laplace", "laplace", "truncated-gaussian"]
 

@@ -16,18 +16,20 @@ from numpy.typing import NDArray
 
 from panbayes.errors import InputError
 from panbayes.reproduce.diabetes import load_diabetes
-from panbayes.tables.counting import count_tables as counting
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
+from panbayes.tables.checked_codes import CheckedCodes
 from panbayes.tables.counting.count_tables import (
+    DEFAULT_CELL_LIMIT,
     CountTables,
-    Kernels,
     all_pairs,
     all_triples,
-    cells,
-    choose_kernels,
     contingencies,
     contingency,
 )
-from panbayes.tables.table import Codes
+from panbayes.tables.counting.engines import ENVIRONMENT, Kernels, choose_kernels
+from panbayes.tables.counting.limits import cells
+from panbayes.tables.table import Codes, Table
 
 BOTH: tuple[Kernels, ...] = ("numba", "numpy")
 
@@ -167,7 +169,7 @@ def test_too_many_cells_are_refused_before_anything_is_allocated(kernels: Kernel
     assert peak < 1_000_000
     message = str(caught.value)
     assert f"{65535**4:,}" in message, "the size"
-    assert f"{counting.DEFAULT_CELL_LIMIT:,}" in message, "the limit"
+    assert f"{DEFAULT_CELL_LIMIT:,}" in message, "the limit"
     assert "raise the limit" in message, "what to do"
     assert caught.value.argument == "cell_limit"
 
@@ -204,6 +206,78 @@ def test_bad_codes(codes: Codes, found: str) -> None:
         contingency(codes, (2, 3), (0, 1))
 
 
+@pytest.mark.parametrize("kernels", BOTH)
+def test_checked_codes_are_counted_as_they_are(kernels: Kernels) -> None:
+    sizes = (2, 5, 300)
+    codes = random_codes(11, sizes, 200, skew=0.7, dtype=np.uint16)
+    checked = CheckedCodes(codes, sizes)
+    np.testing.assert_array_equal(
+        all_pairs(checked, sizes, kernels=kernels).flat, all_pairs(codes, sizes, kernels=kernels).flat
+    )
+    with pytest.raises(InputError, match="sizes: found others than the codes were checked by"):
+        all_pairs(checked, (2, 5, 299), kernels=kernels)
+
+
+def test_codes_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table's codes are not looked at again, an array's are."""
+    scanned = []
+    monkeypatch.setattr("panbayes.tables.counting.count_tables.check_codes", lambda *_: scanned.append("array"))
+    codes = np.zeros((2, 3), dtype=np.uint8)
+    all_pairs(CheckedCodes(codes, (2, 3)), (2, 3))
+    assert scanned == []
+    all_pairs(codes, (2, 3))
+    assert scanned == ["array"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "found"),
+    [
+        (np.zeros((2, 3), dtype=np.int64), "int64"),
+        (np.zeros((3, 3), dtype=np.uint8), r"shape \(3, 3\)"),
+        (np.array([[0, 1], [0, 3]], dtype=np.uint8), "outside its domain"),
+        (np.array([[2, 1], [0, 2]], dtype=np.uint8), "outside its domain"),
+    ],
+)
+def test_checked_codes_are_all_checked(codes: Codes, found: str) -> None:
+    with pytest.raises(InputError, match=found):
+        CheckedCodes(codes, (2, 3))
+
+
+def test_checked_codes_cannot_change() -> None:
+    """Whoever still has the array, or any view of it, writes to other memory."""
+    schema = Schema("s", (Attribute("x", categories=("a", "b")), Attribute("y", categories=("a", "b"))))
+    mine = np.array([[0, 1, 1], [1, 0, 0]], dtype=np.uint8)
+    view = mine[:]
+    view.flags.writeable = False
+    turned = np.asfortranarray(mine)
+    turned.flags.writeable = False
+    for array in (mine, view, mine[::-1], turned):
+        table = Table(schema, array)
+        before = table.codes.tolist()
+        mine[:] = 255
+        assert table.codes.tolist() == before
+        assert not table.codes.flags.writeable
+        assert table.codes.flags.c_contiguous
+        assert table.checked.codes is table.codes
+        mine[:] = [[0, 1, 1], [1, 0, 0]]
+
+
+def test_a_view_that_can_still_be_written_to_is_copied() -> None:
+    mine = np.array([[0, 1, 1]], dtype=np.uint8)
+    view = mine[:]
+    mine.flags.writeable = False
+    checked = CheckedCodes(view, (2,))
+    view[:] = 255
+    assert checked.codes.tolist() == [[0, 1, 1]]
+
+
+def test_frozen_codes_are_not_copied() -> None:
+    mine = np.array([[0, 1, 1]], dtype=np.uint8)
+    mine.flags.writeable = False
+    assert np.shares_memory(CheckedCodes(mine, (2,)).codes, mine)
+    assert np.shares_memory(CheckedCodes(mine[:, :], (2,)).codes, mine)
+
+
 def test_bad_sets_and_sizes() -> None:
     codes = np.zeros((2, 3), dtype=np.uint8)
     for attributes in ((2,), (-1,), (0, 2)):
@@ -216,19 +290,19 @@ def test_bad_sets_and_sizes() -> None:
 
 
 def test_the_choice_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(counting.ENVIRONMENT, raising=False)
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
     assert choose_kernels() == "numba"
     assert choose_kernels("numpy") == "numpy"
-    monkeypatch.setenv(counting.ENVIRONMENT, "numpy")
+    monkeypatch.setenv(ENVIRONMENT, "numpy")
     assert choose_kernels() == "numpy"
     assert choose_kernels("numba") == "numba", "the argument has the last word"
-    monkeypatch.setenv(counting.ENVIRONMENT, "cupy")
+    monkeypatch.setenv(ENVIRONMENT, "cupy")
     with pytest.raises(InputError, match="PANBAYES_KERNELS: found 'cupy'"):
         choose_kernels()
 
 
 def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(counting.ENVIRONMENT, raising=False)
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
     monkeypatch.setitem(sys.modules, "numba", None)
     assert choose_kernels() == "numpy"
     with pytest.raises(InputError, match="cannot be imported"):

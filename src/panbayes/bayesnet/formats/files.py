@@ -34,9 +34,9 @@ def save_factors(factors: Factors, path: str | Path, *, argument: str = "--outpu
     write_bytes(path, format_of(path).encode(factors), argument=argument)
 
 
-def load_factors(path: str | Path) -> Factors:
-    """Read a network from a file."""
-    source, chosen = str(path), format_of(path)
+def load_factors(path: str | Path, *, chosen: Format | None = None) -> Factors:
+    """Read a network from a file of the ``chosen`` format, by default the one its name asks for."""
+    source, chosen = str(path), chosen or format_of(path)
     try:
         if Path(path).stat().st_size > chosen.max_bytes:
             raise InputError(source, found=f"is larger than {chosen.max_bytes} bytes", remedy=f"give a {chosen.title}")

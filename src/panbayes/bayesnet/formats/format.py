@@ -23,10 +23,15 @@ class Decode(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Files that end in ``suffix``, of at most ``max_bytes``; ``title`` names the format to people."""
+    """Files that end in ``suffix``, of at most ``max_bytes``; ``title`` names the format to people.
+
+    Reading what was written gives schema, structure and tables back exactly, and, if the format ``keeps_statement``,
+    the privacy statement and the remarks too.
+    """
 
     suffix: str
     title: str
     encode: Callable[[Factors], bytes]
     decode: Decode
     max_bytes: int
+    keeps_statement: bool = True

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.inference.junction import MAX_CELLS, JunctionTree, Scope, compile_tree, load_factors
+from panbayes.bayesnet.counts import FloatArray
+from panbayes.bayesnet.inference.elimination import Scope
+from panbayes.bayesnet.inference.junction import MAX_CELLS, JunctionTree, compile_tree, load_factors
 from panbayes.bayesnet.inference.propagation import collect, distribute, enter_evidence, marginals, trace_best
 from panbayes.bayesnet.inference.sampling import CodeType, cumulative_rows, draw_rows
-from panbayes.bayesnet.results import FloatArray
 from panbayes.bayesnet.structure import Structure
 from panbayes.errors import InputError
 from panbayes.tables.table import Codes
@@ -130,6 +131,14 @@ class Engine:
             np.empty(int(tree.rows.max())),
         )
 
+    def _marginals(self, tree: JunctionTree, potentials: FloatArray) -> tuple[FloatArray, float]:
+        """Return the distributions of all attributes in the tree end to end, and the log of the total weight."""
+        weight = self._collect(tree, potentials)
+        self._distribute(tree, potentials)
+        flat = np.zeros(int(self._offsets[-1]))
+        marginals(potentials, tree.start, tree.home, tree.outer, tree.inner, tree.sizes, self._offsets, flat)
+        return flat, weight
+
     def log_evidence(self, evidence: Mapping[int, int]) -> float:
         """Return ln p(evidence); −∞ if it is impossible."""
         tree, potentials = self._ready(evidence, only=())
@@ -141,14 +150,33 @@ class Engine:
     def posteriors(self, evidence: Mapping[int, int]) -> list[FloatArray]:
         """Return p(v | evidence) for every attribute v, in schema order."""
         tree, potentials = self._ready(evidence)
-        self._collect(tree, potentials)
-        self._distribute(tree, potentials)
-        flat = np.zeros(int(self._offsets[-1]))
-        marginals(potentials, tree.start, tree.home, tree.outer, tree.inner, tree.sizes, self._offsets, flat)
+        flat, _ = self._marginals(tree, potentials)
         for attribute, code in evidence.items():
             flat[self._offsets[attribute] : self._offsets[attribute + 1]] = 0.0
             flat[self._offsets[attribute] + code] = 1.0
         return np.split(flat, self._offsets[1:-1])
+
+    def joints(self, attribute: int, groups: NDArray[np.intp]) -> list[FloatArray]:
+        """Return for every attribute v the joint distribution of (the groups of ``attribute``, v), in schema order.
+
+        ``groups[c]`` is the group of code c, counted from 0. Two passes over the tree for each group, so that nothing
+        of the size of two domains is held for all pairs at once. The entry of ``attribute`` itself has one group, its
+        own, above zero for every value.
+        """
+        tree, base = self._ready({})
+        home = int(tree.home[attribute])
+        cells = slice(int(tree.start[home]), int(tree.start[home + 1]))
+        shape = (int(tree.outer[attribute]), self.sizes[attribute], int(tree.inner[attribute]))
+        found = np.zeros((int(groups.max()) + 1, int(self._offsets[-1])))
+        for group, row in enumerate(found):
+            potentials = base.copy()
+            potentials[cells].reshape(shape)[:, groups != group] = 0.0
+            try:
+                flat, weight = self._marginals(tree, potentials)
+            except ZeroProbabilityError:
+                continue
+            row[:] = flat * np.exp(weight)
+        return np.split(found, self._offsets[1:-1], axis=1)
 
     def posterior(self, targets: Scope, evidence: Mapping[int, int]) -> FloatArray:
         """Return p(targets | evidence) with one axis per target, in order."""

@@ -1,9 +1,7 @@
 """Junction trees: cliques of attributes, joined so that exact inference needs only two passes over their tables.
 
-The factors' scopes make a graph; eliminating its attributes one by one, each time joining the neighbours of the one
-removed, leaves a chordal graph whose cliques form a tree. Which attribute goes next is chosen greedily: the one that
-adds the fewest edges (min-fill, ties by the cells of the clique), or the one with the smallest clique (min-weight,
-ties by edges); of the two orders the one with fewer cells in total is kept.
+The cliques come from eliminating the attributes one by one (:mod:`panbayes.bayesnet.inference.elimination`), in two
+orders, of which the one with fewer cells in total is kept.
 
 Layout. Clique 0 is a root and every clique's parent has a lower number, so a pass upwards is a loop downwards. A
 clique's axes begin with its separator (what it shares with its parent), so that its table is a matrix of separator
@@ -15,26 +13,22 @@ and Spiegelhalter's (1988).
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.results import FloatArray
+from panbayes.bayesnet.counts import FloatArray
+from panbayes.bayesnet.inference.elimination import Heuristic, Scope, clique_tree, eliminate
 from panbayes.errors import InputError
 
 __all__ = ["MAX_CELLS", "JunctionTree", "compile_tree", "load_factors"]
 
 MAX_CELLS: Final = 1 << 24
 """The most cells a junction tree may have in total (128 MB of probabilities, and as much again of index maps)."""
-
-Scope: TypeAlias = tuple[int, ...]
-Heuristic: TypeAlias = Literal["fill", "weight"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,78 +72,6 @@ class JunctionTree:
         return tuple(int(self.sizes[v]) for v in self.cliques[clique])
 
 
-def _neighbours(scopes: Iterable[Scope]) -> dict[int, set[int]]:
-    graph: dict[int, set[int]] = {}
-    for scope in scopes:
-        for v in scope:
-            graph.setdefault(v, set()).update(scope)
-    for v, others in graph.items():
-        others.discard(v)
-    return graph
-
-
-def _eliminate(scopes: Sequence[Scope], sizes: Sequence[int], heuristic: Heuristic) -> list[tuple[int, frozenset[int]]]:
-    """Return (attribute, its neighbours when eliminated) in elimination order."""
-    graph = _neighbours(scopes)
-
-    def cost(v: int) -> tuple[float, float, int]:
-        near = graph[v]
-        fill = sum(1 for a, b in combinations(near, 2) if b not in graph[a])
-        weight = math.log(sizes[v]) + sum(math.log(sizes[u]) for u in near)
-        return (fill, weight, v) if heuristic == "fill" else (weight, fill, v)
-
-    costs = {v: cost(v) for v in graph}
-    queue = list(costs.values())
-    heapq.heapify(queue)
-    steps: list[tuple[int, frozenset[int]]] = []
-    while queue:
-        entry = heapq.heappop(queue)
-        v = entry[2]
-        if costs.get(v) != entry:
-            continue
-        near = graph.pop(v)
-        del costs[v]
-        steps.append((v, frozenset(near)))
-        touched = set(near)
-        filled = False
-        for u in near:
-            graph[u].discard(v)
-        for a, b in combinations(near, 2):
-            if b not in graph[a]:
-                graph[a].add(b)
-                graph[b].add(a)
-                filled = True
-        if filled:
-            for u in near:
-                touched |= graph[u]
-        for u in touched:
-            fresh = cost(u)
-            if fresh != costs[u]:
-                costs[u] = fresh
-                heapq.heappush(queue, fresh)
-    return steps
-
-
-def _clique_tree(steps: Sequence[tuple[int, frozenset[int]]]) -> list[tuple[frozenset[int], frozenset[int], int]]:
-    """Return (clique, separator, parent) with parents before children; components hang on clique 0 by nothing."""
-    rank = {v: place for place, (v, _) in enumerate(steps)}
-    nodes: list[tuple[frozenset[int], frozenset[int], int]] = []
-    node_of: dict[int, int] = {}
-    for v, near in reversed(steps):
-        if near:
-            host = node_of[min(near, key=rank.__getitem__)]
-            clique, separator, parent = nodes[host]
-            if clique == near:
-                nodes[host] = (clique | {v}, separator, parent)
-                node_of[v] = host
-                continue
-        else:
-            host = 0 if nodes else -1
-        node_of[v] = len(nodes)
-        nodes.append((near | {v}, near, host))
-    return nodes or [(frozenset(), frozenset(), -1)]
-
-
 def _cells(scope: Iterable[int], sizes: Sequence[int]) -> int:
     return math.prod(sizes[v] for v in scope)
 
@@ -161,7 +83,7 @@ def compile_tree(scopes: Sequence[Scope], sizes: Sequence[int], *, max_cells: in
     the cliques would exceed ``max_cells``.
     """
     heuristics: tuple[Heuristic, ...] = ("fill", "weight")
-    trees = [_clique_tree(_eliminate(scopes, sizes, heuristic)) for heuristic in heuristics]
+    trees = [clique_tree(eliminate(scopes, sizes, heuristic)) for heuristic in heuristics]
     nodes = min(trees, key=lambda tree: sum(_cells(clique, sizes) for clique, _, _ in tree))
     cells = [_cells(clique, sizes) for clique, _, _ in nodes]
     map_cells = sum(cells[parent] for _, _, parent in nodes if parent >= 0)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.results import FloatArray
+from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.structure import Structure
 from panbayes.tables.table import Codes
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.results import FloatArray
+from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.structure import Structure
 from panbayes.tables.table import Codes
 

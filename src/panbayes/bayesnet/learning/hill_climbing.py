@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from panbayes.bayesnet.counts import Counts
-from panbayes.bayesnet.learning.candidate_scores import bic_gains
-from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.learning.bic import bic_gains
+from panbayes.bayesnet.structure import Family, Structure
 from panbayes.errors import InputError
 
 __all__ = ["hill_climbing"]
@@ -30,12 +30,12 @@ MIN_GAIN: Final = 1e-12
 """A gain per record below this is rounding, not progress."""
 
 
-class _Families:
+class _Gains:
     """The gain of every (child, parents) over no parents, scored when first asked for, all neighbours at once."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
-        self._known: dict[tuple[int, Parents], float] = {}
+        self._known: dict[Family, float] = {}
 
     def prepare(self, child: int, parent_sets: Iterator[Parents]) -> None:
         fresh = sorted({parents for parents in parent_sets if parents and (child, parents) not in self._known})
@@ -54,7 +54,7 @@ def hill_climbing(counts: Counts, degree: int, *, start: Structure | None = None
         raise InputError("degree", found=f"found {degree}", remedy=f"give 0 to {max(attributes - 1, 0)}")
     first = start or Structure.independent(attributes)
     parents = [tuple(sorted(first.parents(child))) for child in range(attributes)]
-    score = _Families(counts)
+    score = _Gains(counts)
     for child in range(attributes):
         score.prepare(child, _neighbours(parents[child], child, attributes, degree))
     while True:

@@ -16,9 +16,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from panbayes.bayesnet.counts import CountArray, Counts
+from panbayes.bayesnet.counts import CountArray, Counts, FloatArray
 from panbayes.bayesnet.network import Network
-from panbayes.bayesnet.results import FloatArray
 from panbayes.bayesnet.structure import Structure
 from panbayes.errors import InputError
 from panbayes.privacy.statement import PrivacyStatement

@@ -1,6 +1,6 @@
 """Structure search: the greedy algorithm of PrivBayes, Chow–Liu as its first degree, and a penalised variant.
 
-One attribute is placed first. Then, until all are placed, one candidate (child, parents) is chosen among all children
+One attribute is placed first. Then, until all are placed, one family (child, parents) is chosen among all children
 not placed and all parent sets inside what is placed, and the child is placed. Who chooses is an argument: ``choose``
 takes the candidates and their scores and returns the index of one, so the best candidate (the default), the
 exponential mechanism and a majority vote are the same search.
@@ -14,65 +14,21 @@ Thesis: Algorithm "Greedy BN Structure Learning"; Algorithm "Chow-Liu Algorithm"
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TypeAlias, overload
 
 import numpy as np
 
-from panbayes.bayesnet.counts import Counts
-from panbayes.bayesnet.learning.candidate_scores import Score, bic_gains, information
-from panbayes.bayesnet.results import FloatArray
-from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.counts import Counts, FloatArray
+from panbayes.bayesnet.learning.bic import bic_gains
+from panbayes.bayesnet.learning.families import Choose, Families, best
+from panbayes.bayesnet.learning.scores.mutual_information import INFORMATION
+from panbayes.bayesnet.learning.scores.score import Scorer
+from panbayes.bayesnet.structure import Family, Structure
 from panbayes.errors import InputError
 
-__all__ = ["Candidate", "Candidates", "Choose", "GreedySearch", "best", "chow_liu", "greedy", "penalised_greedy", "run"]
-
-Candidate: TypeAlias = tuple[int, tuple[int, ...]]
-"""(child, parents)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates(Sequence[Candidate]):
-    """The candidates of one round: every parent set with every child, children running fastest.
-
-    A sequence that makes its items when asked, since there may be tens of thousands.
-
-    >>> list(Candidates(((0,), (1,)), (2, 3)))
-    [(2, (0,)), (3, (0,)), (2, (1,)), (3, (1,))]
-    """
-
-    parent_sets: tuple[tuple[int, ...], ...]
-    children: tuple[int, ...]
-
-    def __len__(self) -> int:
-        """Count the candidates."""
-        return len(self.parent_sets) * len(self.children)
-
-    @overload
-    def __getitem__(self, index: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Candidate]: ...
-    def __getitem__(self, index: int | slice) -> Candidate | Sequence[Candidate]:
-        """Return one candidate, or several."""
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        row, column = divmod(index % len(self), len(self.children))
-        return self.children[column], self.parent_sets[row]
-
-
-Choose: TypeAlias = Callable[[Candidates, FloatArray], int]
-"""Takes the candidates and their scores (same order, −∞ where not allowed) and returns the index of one to place."""
-
-
-def best(candidates: Candidates, scores: FloatArray) -> int:
-    """Choose the highest score; on a tie the first candidate."""
-    if len(candidates) != scores.size:
-        raise ValueError(f"found {scores.size} scores for {len(candidates)} candidates")
-    return int(np.argmax(scores))
+__all__ = ["GreedySearch", "chow_liu", "greedy", "penalised_greedy", "run"]
 
 
 @dataclass(slots=True)
@@ -90,7 +46,7 @@ class GreedySearch:
     exact: bool = True
     sizes: tuple[int, ...] = ()
     cap: int | None = None
-    pairs: list[Candidate] = field(default_factory=list, init=False)
+    pairs: list[Family] = field(default_factory=list, init=False)
     parent_sets: list[tuple[int, ...]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -126,9 +82,9 @@ class GreedySearch:
         return len(self.pairs) == self.attributes
 
     @property
-    def candidates(self) -> Candidates:
+    def candidates(self) -> Families:
         """The candidates of this round."""
-        return Candidates(tuple(self.parent_sets), self.remaining)
+        return Families(tuple(self.parent_sets), self.remaining)
 
     def place(self, child: int, parents: tuple[int, ...]) -> None:
         """Place a child; makes the parent sets of the next round. Known sets keep their positions."""
@@ -166,7 +122,7 @@ class GreedySearch:
         return Structure(tuple(self.pairs))
 
 
-def _rounds(search: GreedySearch, counts: Counts, score: Score) -> Iterator[tuple[Candidates, FloatArray]]:
+def _rounds(search: GreedySearch, counts: Counts, score: Scorer) -> Iterator[tuple[Families, FloatArray]]:
     """Yield each round's candidates and scores; the caller places one before the next."""
     known = np.empty((0, search.attributes))
     while not search.done:
@@ -192,7 +148,7 @@ def _by_children(
     return [(rows, allowed) for allowed, rows in groups.items() if allowed]
 
 
-def run(search: GreedySearch, counts: Counts, *, score: Score, choose: Choose = best) -> Structure:
+def run(search: GreedySearch, counts: Counts, *, score: Scorer, choose: Choose = best) -> Structure:
     """Run a search to its end and return the structure."""
     for candidates, scores in _rounds(search, counts, score):
         search.place(*candidates[choose(candidates, scores)])
@@ -200,12 +156,12 @@ def run(search: GreedySearch, counts: Counts, *, score: Score, choose: Choose = 
 
 
 def greedy(
-    counts: Counts, degree: int, *, first: int = 0, score: Score = information, choose: Choose = best
+    counts: Counts, degree: int, *, first: int = 0, score: Scorer = INFORMATION, choose: Choose = best
 ) -> Structure:
     """Learn a structure in which each attribute has min(``degree``, attributes placed before it) parents.
 
     ``first`` is the attribute placed first, a public choice. ``score`` gives the scores of all pairs of some parent
-    sets and children (see :mod:`panbayes.bayesnet.learning.candidate_scores`).
+    sets and children (see :mod:`panbayes.bayesnet.learning.scores.score`).
     """
     return run(GreedySearch(len(counts.sizes), degree, first), counts, score=score, choose=choose)
 

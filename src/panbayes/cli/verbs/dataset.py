@@ -7,51 +7,60 @@ from typing import Annotated
 
 import typer
 
-from panbayes.cli.text import AsJson, emit
-from panbayes.errors import InputError
+from panbayes.cli.arguments import AsJson, make_folder
+from panbayes.cli.help import add_command, new_group
+from panbayes.cli.text import emit, plural
 from panbayes.files import output_file, write_text
 from panbayes.reproduce.diabetes import diabetes_frame, diabetes_schema
 from panbayes.schema.schema import dump_schema
 
 __all__ = ["register"]
 
+HELP = """Write a public dataset and its schema, ready to use.
+
+Examples:
+    panbayes dataset diabetes -o diabetes
+"""
+
 
 def register(app: typer.Typer) -> None:
     """Add the group ``dataset``."""
-    group = typer.Typer(no_args_is_help=True, help="Write a public dataset and its schema, ready to use.")
-    group.command("diabetes")(diabetes)
-    group.callback()(_group)
+    group = new_group(HELP)
+    add_command(group, diabetes)
     app.add_typer(group, name="dataset")
 
 
-def _group() -> None:
-    """Write a public dataset and its schema, ready to use."""
-
-
 def diabetes(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for diabetes.csv and diabetes.toml.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder for diabetes.csv and diabetes.toml.")
+    ],
     path: Annotated[
         Path | None,
         typer.Option(
-            help="The published archive or CSV file; else the environment variable PANBAYES_DIABETES, else the "
-            "public archive is fetched."
+            metavar="FILE",
+            help="The published archive or CSV file.",
+            show_default="what PANBAYES_DIABETES names in the environment, else the public archive is fetched",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prepare the Diabetes table of the thesis: 71,518 records, 43 attributes."""
+    """Prepare the Diabetes table of the thesis: 71,518 records, 43 attributes.
+
+    Examples:
+        panbayes dataset diabetes -o diabetes
+        panbayes dataset diabetes -o diabetes --path dataset_diabetes.zip
+    """
     frame = diabetes_frame(path)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or "not writable").lower()
-        raise InputError("--output", found=f"{output} cannot be made ({reason})", remedy="give a folder") from None
+    make_folder(output, argument="--output")
     schema = diabetes_schema()
     with output_file(output / "diabetes.csv") as temporary:
         frame.write_csv(temporary)
     write_text(output / "diabetes.toml", dump_schema(schema))
     emit(
         {"data": str(output / "diabetes.csv"), "schema": str(output / "diabetes.toml"), "records": frame.height},
-        [f"{output / 'diabetes.csv'}: {frame.height:,} records; {output / 'diabetes.toml'}: {len(schema)} attributes."],
+        [
+            f"{output / 'diabetes.csv'}: {plural(frame.height, 'record')}.",
+            f"{output / 'diabetes.toml'}: {plural(len(schema), 'attribute')}.",
+        ],
         as_json=as_json,
     )

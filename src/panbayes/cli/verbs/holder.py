@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from panbayes.cli.text import AsJson, aligned, emit
-from panbayes.consortium.holder.ledger.cabinet import SUFFIX, ledger_files, ledger_folder, ledger_path
+from panbayes.cli.arguments import AsJson, LedgerFolder
+from panbayes.cli.help import add_command, new_group
+from panbayes.cli.text import aligned, emit
+from panbayes.consortium.holder.ledger.cabinet import SUFFIX, Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger, Summary
 from panbayes.consortium.holder.ledger.verify import verify as verify_ledger
 from panbayes.errors import InputError, LedgerError
@@ -19,39 +21,51 @@ from panbayes.privacy.written import parse_epsilon
 
 __all__ = ["register"]
 
-State = Annotated[
-    Path | None, typer.Option("--state", help="The state directory of `panbayes learn`; by default the user's.")
-]
+HELP = """Look after what a holder keeps: its ledger of privacy spent.
+
+Examples:
+    panbayes holder ledger show
+"""
+
+LEDGER_HELP = """Show, verify or cap what a holder has spent.
+
+Every holder has one ledger, a file in which its gate writes down each answer before it gives it.
+
+Examples:
+    panbayes holder ledger show
+    panbayes holder ledger cap north 2.5
+"""
+
 Which = Annotated[
     str | None,
     typer.Argument(
-        metavar="[LEDGER]", help="A ledger file, or a holder's name in the state directory; else all there."
+        metavar="LEDGER",
+        help="A ledger file, or the name of a holder that has one in the --state folder.",
+        show_default="every ledger in that folder",
     ),
 ]
 
 
 def register(app: typer.Typer) -> None:
     """Add the group ``holder``."""
-    group = typer.Typer(no_args_is_help=True, help="Look after what a holder keeps: its ledger of privacy spent.")
-    ledger = typer.Typer(no_args_is_help=True, help="Show, verify or cap what a holder has spent.")
-    ledger.command("show")(show)
-    ledger.command("verify")(verify)
-    ledger.command("cap")(cap)
+    group, ledger = new_group(HELP), new_group(LEDGER_HELP)
+    for command in (show, verify, cap):
+        add_command(ledger, command)
     group.add_typer(ledger, name="ledger")
-    group.callback()(_group)
     app.add_typer(group, name="holder")
 
 
-def _group() -> None:
-    """Look after what a holder keeps: its ledger of privacy spent."""
+def show(ledger: Which = None, state: LedgerFolder = None, as_json: AsJson = False) -> None:
+    """Show what every study has spent, in total, and what the cap leaves.
 
-
-def show(ledger: Which = None, state: State = None, as_json: AsJson = False) -> None:
-    """Show what every study has spent, in total, and what the cap leaves."""
+    Examples:
+        panbayes holder ledger show
+        panbayes holder ledger show north --json
+    """
     data: list[dict[str, object]] = []
     lines: list[str] = []
     for path in _chosen(ledger, state):
-        with Ledger.open(path) as opened:
+        with Ledger.read(path) as opened:
             summary = opened.summary()
             entries = opened.entries()
         data.append(
@@ -77,60 +91,76 @@ def show(ledger: Which = None, state: State = None, as_json: AsJson = False) -> 
 
 def verify(
     ledger: Which = None,
-    state: State = None,
+    state: LedgerFolder = None,
     head: Annotated[
-        list[str] | None, typer.Option(help="A head that came with a release: it must be in the chain. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="HASH", help="A head that came with a release: it must be in the chain. Repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute everything in a ledger; exit with 5 if anything does not hold together."""
-    paths = _chosen(ledger, state)
+    """Recompute everything in a ledger; exit with 5 if anything does not hold together.
+
+    Examples:
+        panbayes holder ledger verify
+        panbayes holder ledger verify north
+    """
     faults: dict[str, list[str]] = {}
-    for path in paths:
+    for path in _chosen(ledger, state):
         try:
-            with Ledger.open(path) as opened:
+            with Ledger.read(path) as opened:
                 faults[str(path)] = verify_ledger(opened, heads=head or ())
         except LedgerError as error:
             faults[str(path)] = [error.found]
-    bad = {path: found for path, found in faults.items() if found}
-    if as_json or not bad:
+    unsound = [(path, fault) for path, its_faults in faults.items() for fault in its_faults]
+    if as_json or not unsound:
         emit(
-            {"sound": not bad, "faults": faults},
+            {"sound": not unsound, "faults": faults},
             [f"{path}: every entry, sum, question and reply is as it was written." for path in faults],
             as_json=as_json,
         )
-    if bad:
-        worst, found = next(iter(bad.items()))
-        more = sum(map(len, bad.values())) - 1
+    if unsound:
+        path_of_first, first = unsound[0]
+        more = len(unsound) - 1
         raise LedgerError(
-            worst,
-            found=found[0] + (f" (and {more} further faults: --json lists them)" if more else ""),
+            path_of_first,
+            found=first + (f" (and {more} further faults: --json lists them)" if more else ""),
             remedy="stop answering from it and find out what happened; SECURITY.md says what it means",
         )
 
 
 def cap(
     ledger: Annotated[
-        str, typer.Argument(metavar="LEDGER", help="A ledger file, or a holder's name in the state directory.")
+        str,
+        typer.Argument(
+            metavar="LEDGER", help="A ledger file, or the name of a holder that has one in the --state folder."
+        ),
     ],
     epsilon: Annotated[
         str,
         typer.Argument(
             metavar="EPSILON",
-            help="What all studies together may spend: ε, such as 2.5; or rho=0.05, for zCDP; or none.",
+            help="What all studies together may spend: ε, such as 2.5; or rho=0.05, for zero-concentrated privacy; or "
+            "none, for no cap.",
         ),
     ],
-    state: State = None,
+    state: LedgerFolder = None,
     new: Annotated[bool, typer.Option("--new", help="Make the ledger if there is none.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Set what all studies together may spend. What is spent already stays spent."""
+    """Set what all studies together may spend.
+
+    What is spent already stays spent.
+
+    Examples:
+        panbayes holder ledger cap north 2.5
+        panbayes holder ledger cap west 1 --new
+    """
     limit = None if epsilon == "none" else _limit(epsilon)
-    path = _place(ledger, state)
+    path = _path(ledger, state)
     if not path.exists() and not new:
         raise _absent(ledger, path)
     if new:
-        _make_folder(path.parent)
+        Cabinet(path.parent).make_folder(argument="LEDGER")
     with Ledger.open(path, create=new) as opened:
         opened.set_cap(limit)
         summary = opened.summary()
@@ -143,9 +173,11 @@ def _limit(text: str) -> Loss:
     return Pure(parse_epsilon(text, argument="EPSILON"))
 
 
-def _place(ledger: str, state: Path | None) -> Path:
+def _path(ledger: str, state: Path | None) -> Path:
+    """Return the file that is meant: one of that name, or the ledger of a holder of that name."""
     path = Path(ledger)
-    return path if path.exists() or path.suffix == SUFFIX or len(path.parts) > 1 else ledger_path(state, ledger)
+    is_file = path.exists() or path.suffix == SUFFIX or len(path.parts) > 1
+    return path if is_file else Cabinet.in_state(state).path(ledger)
 
 
 def _absent(ledger: str, path: Path) -> InputError:
@@ -158,26 +190,19 @@ def _absent(ledger: str, path: Path) -> InputError:
 
 def _chosen(ledger: str | None, state: Path | None) -> list[Path]:
     if ledger is not None:
-        path = _place(ledger, state)
+        path = _path(ledger, state)
         if not path.exists():
             raise _absent(ledger, path)
         return [path]
-    found = ledger_files(state)
-    if not found:
+    cabinet = Cabinet.in_state(state)
+    paths = cabinet.files()
+    if not paths:
         raise InputError(
             "--state",
-            found=f"{ledger_folder(state)} has no ledgers",
+            found=f"{cabinet.folder} has no ledgers",
             remedy="give another --state DIR, or a ledger file; ledgers are made by `panbayes learn`",
         )
-    return found
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or "not writable").lower()
-        raise InputError("LEDGER", found=f"{folder} cannot be made ({reason})", remedy="give another place") from None
+    return paths
 
 
 def _facts(path: Path, summary: Summary) -> dict[str, object]:

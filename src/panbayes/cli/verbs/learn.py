@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from panbayes.bayesnet.formats.files import format_of
+from panbayes.cli.arguments import AsJson, LedgerFolder
+from panbayes.cli.help import add_command
 from panbayes.cli.models import about, to_json
-from panbayes.cli.text import AsJson, emit, working
+from panbayes.cli.text import emit, plural, working
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.local.learn import learn as learn_network
 from panbayes.errors import InputError
@@ -20,18 +22,26 @@ __all__ = ["parse_holders", "register"]
 
 def register(app: typer.Typer) -> None:
     """Add the command ``learn``."""
-    app.command("learn")(learn)
+    add_command(app, learn)
 
 
 def learn(
-    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The study file (TOML).")],
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY", help="The study file (TOML), as panbayes study new writes it.")
+    ],
     holder: Annotated[list[str], typer.Option(metavar="NAME=FILE", help="A holder and its table. Repeatable.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write (JSON).")],
-    state: Annotated[
-        Path | None, typer.Option(help="The folder of the holders' ledgers; by default the user's state directory.")
-    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The model file to write: .json or .bif.")
+    ],
+    state: LedgerFolder = None,
     simulate: Annotated[
-        int | None, typer.Option(metavar="SEED", help="Seeded noise, no ledger: for experiments. NOT PRIVATE.", min=0)
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="NOT PRIVATE: noise from this seed, 0 or above, and no ledger; for experiments.",
+            min=0,
+            show_default="noise that nobody can predict",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,11 +49,16 @@ def learn(
 
     Every holder's spending is kept in a ledger: the same study on the same data again gives the same model for free,
     another study adds up.
+
+    Examples:
+        panbayes learn study.toml --holder north=north.csv -o model.json
+        panbayes learn study.toml --holder north=north.csv \\
+            --holder south=south.csv -o model.json --state ledgers
     """
     agreed = Study.load(study)
     files = parse_holders(holder)
     with output_file(output) as temporary:
-        with working(f"learning from {len(files)} holder{'s' if len(files) > 1 else ''}"):
+        with working(f"learning from {plural(len(files), 'holder')}"):
             network = learn_network(agreed, files, state=state, simulate=simulate)
         temporary.write_bytes(format_of(output).encode(network))
     emit(

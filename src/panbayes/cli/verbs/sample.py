@@ -2,43 +2,63 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from panbayes.cli.models import ModelFile, is_private, load, origin
+from panbayes.bayesnet.network import Network
+from panbayes.cli.arguments import AsJson, ModelFile, TableOutput
+from panbayes.cli.help import add_command
+from panbayes.cli.models import is_private, origin
 from panbayes.cli.question import parse_evidence
-from panbayes.cli.text import AsJson, emit, working
+from panbayes.cli.text import emit, plural, working
 from panbayes.files import output_file
-from panbayes.tables.sources import write_frame
+from panbayes.tables.sources.dispatch import write_frame
 
 __all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
     """Add the command ``sample``."""
-    app.command("sample")(sample)
+    add_command(app, sample)
 
 
 def sample(
     model: ModelFile,
-    number: Annotated[int, typer.Option("-n", "--number", help="How many records to draw.", min=1)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .csv, .tsv or .parquet.")],
+    number: Annotated[
+        int, typer.Option("-n", "--number", metavar="NUMBER", help="How many records to draw, at least 1.", min=1)
+    ],
+    output: TableOutput,
     given: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Only records with this value. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Draw only records with this value. Repeatable."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Draw the same records again.", min=0)] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="The same number, 0 or above, draws the same records again.",
+            min=0,
+            show_default="other records every time",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw synthetic records from a model, exactly from its distribution, also given evidence."""
-    network = load(model)
+    """Draw synthetic records from a model, also given evidence.
+
+    Records are drawn exactly from the model's distribution; it costs no privacy beyond the model's.
+
+    Examples:
+        panbayes sample model.json -n 1000 -o synthetic.csv
+        panbayes sample model.json -n 50 -o up.parquet --given insulin=Up --seed 7
+    """
+    network = Network.load(model)
     evidence = parse_evidence(given or (), argument="--given")
     network.evidence(evidence, argument="--given")
-    with output_file(output) as temporary, working(f"drawing {number:,} records"):
-        write_frame(network.sample(number, seed, given=evidence).decoded(), temporary, kind=output)
+    with output_file(output) as temporary, working(f"drawing {plural(number, 'record')}"):
+        write_frame(network.sample_table(number, seed, given=evidence).decoded(), temporary, kind=output)
     emit(
         {"output": str(output), "records": number, "private": is_private(network)},
-        [f"{output}: {number:,} synthetic records.", origin(network, model)],
+        [f"{output}: {plural(number, 'synthetic record')}.", origin(network, model)],
         as_json=as_json,
     )

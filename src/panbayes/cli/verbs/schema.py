@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-from panbayes.cli.text import AsJson, aligned, emit
+from panbayes.cli.arguments import AsJson, DataFile
+from panbayes.cli.help import add_command, new_group
+from panbayes.cli.text import HOLDER_ONLY, aligned, emit, plural
 from panbayes.errors import InputError
 from panbayes.files import write_text
 from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Schema, Unit
@@ -17,34 +19,68 @@ from panbayes.tables.draft import draft_schema
 
 __all__ = ["register"]
 
-HOLDER_ONLY = "For the holder's eyes only: what follows was read off the data."
+HELP = """Draft a public schema from a table, or check a table against one.
+
+A schema says which columns a table has and which values each may hold. It is public, so nothing in it may be known from
+the records alone.
+
+Examples:
+    panbayes schema draft north.csv -o clinic.toml
+    panbayes schema check clinic.toml north.csv
+"""
+
+NOTICE = f"{HOLDER_ONLY}: what follows was read off the data."
 
 
 def register(app: typer.Typer) -> None:
     """Add the group ``schema``."""
-    group = typer.Typer(no_args_is_help=True, help="Draft a public schema from a table, or check a table against one.")
-    group.command("draft")(draft)
-    group.command("check")(check)
+    group = new_group(HELP)
+    add_command(group, draft)
+    add_command(group, check)
     app.add_typer(group, name="schema")
 
 
 def draft(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The schema file to write (TOML).")],
-    name: Annotated[str | None, typer.Option(help="The schema's name; by default the data file's.")] = None,
+    data: DataFile,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The schema file to write (TOML).")],
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the schema is called.", show_default="the data file's name")
+    ] = None,
     other: Annotated[
-        list[str] | None, typer.Option(help="Give this attribute an `other` value ('*' for all). Repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="An attribute that gets a value `other`, or '*' for all of them. Repeatable."
+        ),
     ] = None,
     missing_value: Annotated[
-        list[str] | None, typer.Option(help="A further text that means missing, beside NA, NaN, null, ?. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="WORD", help="What else means missing, beside NA, NaN, null and ?. Repeatable."),
     ] = None,
-    unit: Annotated[str | None, typer.Option(help="The column that says whom a record belongs to.")] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The column that says whom a record belongs to.",
+            show_default="every record is a person's only one",
+        ),
+    ] = None,
     max_records: Annotated[
-        int | None, typer.Option(help="With --unit: records kept per person, by default 1.", min=1)
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="With --unit: how many records of a person are kept, at least 1.",
+            min=1,
+            show_default="1",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Propose a schema from a table, marked as a draft that a person must check and approve."""
+    """Propose a schema from a table, marked as a draft that a person must check and approve.
+
+    Examples:
+        panbayes schema draft north.csv -o clinic.toml
+        panbayes schema draft north.csv -o clinic.toml --other diagnosis
+    """
     if max_records is not None and unit is None:
         raise InputError("--max-records", found="is given without --unit", remedy="name the id column with --unit")
     text = draft_schema(
@@ -59,7 +95,7 @@ def draft(
     emit(
         {"schema": str(output), "status": schema.status, "attributes": len(schema)},
         [
-            f"{output}: a draft with {len(schema)} attributes, read off private data.",
+            f"{output}: a draft with {plural(len(schema), 'attribute')}, read off private data.",
             'Check it as its first lines say, then set status = "approved".',
         ],
         as_json=as_json,
@@ -68,25 +104,31 @@ def draft(
 
 def check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="A schema file (TOML).")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")],
+    data: DataFile,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how a table fits a schema. The output is read off the data: for the holder's eyes only."""
+    """Tell how a table fits a schema.
+
+    The output is read off the data: for the holder's eyes only.
+
+    Examples:
+        panbayes schema check clinic.toml north.csv
+    """
     loaded = Schema.load(schema)
     fit = check_table(data, loaded)
     emit(
-        {"notice": HOLDER_ONLY, "status": loaded.status, "clean": fit.clean, **asdict(fit)},
+        {"notice": NOTICE, "status": loaded.status, "clean": fit.clean, **asdict(fit)},
         _account(loaded, fit, data),
         as_json=as_json,
     )
 
 
 def _account(schema: Schema, fit: Fit, data: Path) -> list[str]:
-    size = f"{fit.records:,} records"
+    size = plural(fit.records, "record")
     if fit.persons is not None and schema.unit is not None:
-        size += f" of {fit.persons:,} persons; {fit.kept:,} kept, at most {schema.unit.max_records} each"
+        size += f" of {plural(fit.persons, 'person')}; {fit.kept:,} kept, at most {schema.unit.max_records} each"
         size += f"; {fit.unnamed:,} without an id are left out" if fit.unnamed else ""
-    lines = [HOLDER_ONLY, f"{data} under {schema.source} ({schema.status}): {size}, {len(schema)} attributes."]
+    lines = [NOTICE, f"{data} under {schema.source} ({schema.status}): {size}, {plural(len(schema), 'attribute')}."]
     odd = [a for a in fit.attributes if a.outside or a.missing or a.unused]
     if odd:
         rows = [("attribute", "values", "outside", "go to", "missing", "go to", "never seen")]
@@ -105,7 +147,7 @@ def _account(schema: Schema, fit: Fit, data: Path) -> list[str]:
             )
         lines += aligned(rows)
     fitting = len(fit.attributes) - len(odd)
-    lines.append(f"{fitting} attributes fit exactly." if odd else "Every attribute fits exactly.")
+    lines.append(f"Attributes that fit exactly: {fitting}." if odd else "Every attribute fits exactly.")
     lines.append(
         "Every value has a place of its own."
         if fit.clean

@@ -1,38 +1,41 @@
-"""``panbayes score``: how well a model predicts a table."""
+"""``panbayes score``: how well a model predicts a table.
+
+Thesis: section "Evaluation Metric".
+"""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import typer
 
-from panbayes.cli.models import ModelFile, load
-from panbayes.cli.text import AsJson, emit, working
+from panbayes.bayesnet.network import Network
+from panbayes.cli.arguments import AsJson, DataFile, ModelFile
+from panbayes.cli.help import add_command
+from panbayes.cli.text import HOLDER_ONLY, emit, plural, working
 from panbayes.tables.table import Table
 
 __all__ = ["register"]
 
-NOTICE = "For the holder's eyes only: a score is a look at the data, and was not made private."
+NOTICE = f"{HOLDER_ONLY}: a score is a look at the data, and was not made private."
 
 
 def register(app: typer.Typer) -> None:
     """Add the command ``score``."""
-    app.command("score")(score)
+    add_command(app, score)
 
 
-def score(
-    model: ModelFile,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file of test records.")],
-    as_json: AsJson = False,
-) -> None:
-    """Score a model on test records: cross entropy in bits per record, lower is better.
+def score(model: ModelFile, data: DataFile, as_json: AsJson = False) -> None:
+    """Score a model on test records: bits per record, lower is better.
 
-    Thesis: section "Evaluation Metric".
+    The score is the cross entropy. A score is a look at the records and is not made private: for the holder's eyes
+    only.
+
+    Examples:
+        panbayes score model.json test.csv
     """
-    network = load(model)
+    network = Network.load(model)
     with working("scoring"):
         table = Table.read(data, network.schema, every_record=True)
         bits = network.log_prob(table) / -math.log(2)
@@ -47,9 +50,9 @@ def score(
             "notice": NOTICE,
         },
         [
-            f"{data}: cross entropy {mean:.3f} bits per record over {table.records:,} records "
+            f"{data}: cross entropy {mean:.3f} bits per record over {plural(table.records, 'record')} "
             f"(uniform guessing: {uniform:.1f}).",
-            *([f"{impossible:,} records have probability zero in this model."] if impossible else []),
+            *([f"Probability zero in this model: {plural(impossible, 'record')}."] if impossible else []),
             NOTICE,
         ],
         as_json=as_json,

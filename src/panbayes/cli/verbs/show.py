@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import typer
 
-from panbayes.cli.models import ModelFile, about, load, to_json
-from panbayes.cli.text import AsJson, aligned, emit
+from panbayes.bayesnet.network import Network
+from panbayes.cli.arguments import AsJson, ModelFile
+from panbayes.cli.help import add_command
+from panbayes.cli.models import about, to_json
+from panbayes.cli.text import aligned, emit
 
 __all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
     """Add the command ``show``."""
-    app.command("show")(show)
+    add_command(app, show)
 
 
 def show(model: ModelFile, as_json: AsJson = False) -> None:
-    """Show a model: its structure and its privacy statement."""
-    network = load(model)
+    """Show a model: its structure and its privacy statement.
+
+    Examples:
+        panbayes show model.json
+    """
+    network = Network.load(model)
     names = network.schema.names
     rows = [("attribute", "values", "depends on")]
     for child, parents in network.structure.pairs:

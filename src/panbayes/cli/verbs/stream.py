@@ -4,31 +4,44 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from panbayes.cli.text import AsJson, aligned, emit
+from panbayes.cli.arguments import AsJson
+from panbayes.cli.help import add_command, new_group
+from panbayes.cli.text import aligned, emit
 from panbayes.errors import InputError
+from panbayes.stream.ids.feeding import stream_formats
+from panbayes.stream.laws.registry import DEFAULT_LAW, law_kind, law_kinds
 
 if TYPE_CHECKING:
-    from panbayes.stream.state.setup import Configuration
+    from panbayes.stream.setup import StreamSetup
 
 __all__ = ["register"]
 
-HELP = "Count distinct users of a stream; the state itself is private."
+HELP = """Count distinct users of a stream; the state itself is private.
 
-State = Annotated[Path, typer.Argument(metavar="STATE", help="The state file.")]
-Family = Literal["optimal-bernoulli", "dwork", "quantized-laplace", "quantized-gaussian"]
-UNIT = "everything one user ever does in the stream (for IPv4 a user is an address)"
+Whoever looks at the state once, or reads the estimates, learns next to nothing about any user.
+
+Examples:
+    panbayes stream open visits.state --universe 100000 --epsilon 1
+    panbayes stream feed visits.state visits.txt
+    panbayes stream estimate visits.state
+"""
+
+State = Annotated[Path, typer.Argument(metavar="STATE", help="The state file, as open makes it.")]
+LAWS: Final = "; ".join(f"{kind.name} ({kind.summary})" for kind in law_kinds().values())
+FORMATS: Final = ", ".join(stream_formats())
+UNIT: Final = "everything one user ever does in the stream (for IPv4 a user is an address)"
 
 
 def register(app: typer.Typer) -> None:
     """Add the group ``stream``."""
-    group = typer.Typer(no_args_is_help=True, help=HELP)
-    group.command("open")(open_)
+    group = new_group(HELP)
+    add_command(group, open_, name="open")
     for command in (feed, estimate, info, plan):
-        group.command(command.__name__)(command)
+        add_command(group, command)
     app.add_typer(group, name="stream")
 
 
@@ -37,38 +50,57 @@ def open_(
     universe: Annotated[
         str,
         typer.Option(
-            help="Who could appear: a number U (ids 0 to U-1), ipv4, ipv4:NETWORK, or a file with one id a line."
+            metavar="USERS",
+            help="Who could appear, such as 1000 (ids 0 to 999), ipv4, ipv4:10.0.0.0/8, or a file with one id a line.",
         ),
     ],
-    epsilon: Annotated[str, typer.Option(help="The total E for one look at the state and all releases, such as 1.0.")],
-    releases: Annotated[int, typer.Option(help="How many estimates will be released.")] = 1,
-    sample: Annotated[int | None, typer.Option(help="Keep only this many users, drawn at random; else all.")] = None,
-    law: Annotated[Family, typer.Option("--state-law", help="How entries are drawn.")] = "optimal-bernoulli",
-    levels: Annotated[int, typer.Option(help="Levels of an entry, for the quantized laws.")] = 2,
+    epsilon: Annotated[
+        str,
+        typer.Option(metavar="NUMBER", help="The total ε for one look at the state and all releases, such as 1.0."),
+    ],
+    releases: Annotated[int, typer.Option(metavar="NUMBER", help="How many estimates will be released.")] = 1,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="How many users, drawn at random, have an entry in the state.", show_default="all"
+        ),
+    ] = None,
+    law: Annotated[
+        str, typer.Option("--state-law", metavar="NAME", help=f"How entries are drawn: {LAWS}.")
+    ] = DEFAULT_LAW,
+    levels: Annotated[int, typer.Option(metavar="NUMBER", help="Levels of an entry, for the quantized laws.")] = 2,
     state_epsilon: Annotated[
-        str | None, typer.Option(help="The state's share of E; by default the one of least error.")
+        str | None,
+        typer.Option(metavar="NUMBER", help="The state's part of ε.", show_default="the one of least error"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new state file."""
-    from panbayes.stream.estimator import configure, create_state
+    """Make a new state file.
 
-    configuration = configure(
+    Examples:
+        panbayes stream open visits.state --universe 100000 --epsilon 1
+        panbayes stream open hosts.state --universe ipv4:10.0.0.0/16 \\
+            --epsilon 2 --releases 12 --sample 10000
+    """
+    from panbayes.stream.estimator import DensityEstimator
+
+    with DensityEstimator.create(
+        state,
         universe,
         epsilon=epsilon,
         releases=releases,
         sample=sample,
-        state=law,
+        law=law_kind(law, argument="--state-law").name,
         levels=levels,
         state_epsilon=state_epsilon,
-    )
-    create_state(state, configuration)
-    facts = _facts(configuration)
+    ) as estimator:
+        setup = estimator.setup
+    facts = _facts(setup)
     emit(
         {"state": str(state), **facts, "releases_left": releases},
         [
-            f"{state}: ready for {configuration.universe.describe()}.",
-            *_lines(configuration, releases),
+            f"{state}: ready for {setup.universe.describe()}.",
+            *_lines(setup, releases),
             "Keep this one file and no copy of it: backups, snapshots and swap are looks too.",
         ],
         as_json=as_json,
@@ -77,38 +109,58 @@ def open_(
 
 def feed(
     state: State,
-    source: Annotated[str, typer.Argument(metavar="[FILE]", help="The stream; - is standard input.")] = "-",
+    source: Annotated[str, typer.Argument(metavar="FILE", help="The stream; - is standard input.")] = "-",
     form: Annotated[
-        Literal["text", "csv", "ndjson", "parquet"] | None,
-        typer.Option("--format", help="By default from the file's name; text (one id a line) for standard input."),
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help=f"One of {FORMATS}; text has one id a line.",
+            show_default="what the file's name says, text for standard input",
+        ),
     ] = None,
     column: Annotated[
-        str | None, typer.Option(help="The column or field with the id; for CSV also its number from 1.")
+        str | None,
+        typer.Option(metavar="NAME", help="The column or field with the id; for csv also its number from 1."),
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Take these users out again.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take a stream of ids into the state. Ids outside the universe and unreadable lines are skipped in silence."""
+    """Take a stream of ids into the state.
+
+    Ids outside the universe and unreadable lines are skipped in silence.
+
+    Examples:
+        panbayes stream feed visits.state visits.csv --column user
+        cat visits.txt | panbayes stream feed visits.state
+    """
     from panbayes.stream.state.core_dumps import forbid_dumps
 
     forbid_dumps()
     from panbayes.stream.estimator import DensityEstimator
-    from panbayes.stream.ids.feeding import batches, format_of
+    from panbayes.stream.ids.feeding import batches
 
     with DensityEstimator.open(state) as estimator:
         take = estimator.remove if delete else estimator.update
-        for batch in batches(source, form=form or format_of(source), column=column):
+        for batch in batches(source, form=form, column=column):
             take(batch)
     emit({"state": str(state), "fed": True}, [f"{state}: fed; all of the input counts."], as_json=as_json)
 
 
 def estimate(
     state: State,
-    confidence: Annotated[float, typer.Option(help="The probability with which the interval holds.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(metavar="NUMBER", help="The probability with which the interval holds.")
+    ] = 0.95,
     repeat: Annotated[bool, typer.Option("--repeat", help="Show the last release again and spend none.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Release an estimate. With no releases left, the last one is shown again."""
+    """Release an estimate; with no releases left, show the last one again.
+
+    Examples:
+        panbayes stream estimate visits.state
+        panbayes stream estimate visits.state --repeat --confidence 0.99
+    """
     from panbayes.stream.state.core_dumps import forbid_dumps
 
     forbid_dumps()
@@ -121,7 +173,7 @@ def estimate(
         if repeat and last is None:
             raise InputError("--repeat", found="nothing was released yet", remedy="leave it out to release an estimate")
         answer = last or estimator.estimate(confidence=confidence)
-        universe = estimator.configuration.sampling.size
+        universe = estimator.setup.sampling.size
     percent = f"{100 * confidence:g} %"
     left = f"{answer.releases_left} left"
     emit(
@@ -143,46 +195,67 @@ def estimate(
 
 
 def info(state: State, as_json: AsJson = False) -> None:
-    """Show what is public about a state: universe, guarantee, releases left. It never shows the state."""
+    """Show what is public about a state: universe, guarantee, releases left.
+
+    It never shows the state.
+
+    Examples:
+        panbayes stream info visits.state
+    """
     from panbayes.stream.estimator import DensityEstimator
 
     with DensityEstimator.open(state, writing=False) as estimator:
-        left, configuration = estimator.releases_left, estimator.configuration
+        left, setup = estimator.releases_left, estimator.setup
     emit(
-        {"state": str(state), **_facts(configuration), "releases_left": left},
-        [f"{state}: {configuration.universe.describe()}.", *_lines(configuration, left)],
+        {"state": str(state), **_facts(setup), "releases_left": left},
+        [f"{state}: {setup.universe.describe()}.", *_lines(setup, left)],
         as_json=as_json,
     )
 
 
 def plan(
-    epsilon: Annotated[str, typer.Option(help="The total E for one look at the state and all releases.")],
-    alpha: Annotated[float, typer.Option(help="The error that is still acceptable, as a fraction of the universe.")],
-    beta: Annotated[float, typer.Option(help="The probability with which the error may be larger.")] = 0.05,
+    epsilon: Annotated[
+        str, typer.Option(metavar="NUMBER", help="The total ε for one look at the state and all releases.")
+    ],
+    alpha: Annotated[
+        float,
+        typer.Option(metavar="NUMBER", help="The error that is still acceptable, as a fraction of the universe."),
+    ],
+    beta: Annotated[
+        float, typer.Option(metavar="NUMBER", help="The probability with which the error may be larger.")
+    ] = 0.05,
     universe: Annotated[
-        str | None, typer.Option(help="As for open; without it the universe is taken as infinite.")
+        str | None,
+        typer.Option(metavar="USERS", help="Who could appear, as for open.", show_default="infinitely many"),
     ] = None,
-    releases: Annotated[int, typer.Option(help="How many estimates will be released.")] = 1,
+    releases: Annotated[int, typer.Option(metavar="NUMBER", help="How many estimates will be released.")] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Find the least sample for an error of at most ALPHA with probability 1 - BETA. Touches no data."""
+    """Find the least sample that keeps the error below --alpha.
+
+    The error is larger with a probability of at most --beta. Touches no data.
+
+    Examples:
+        panbayes stream plan --epsilon 1 --alpha 0.01
+        panbayes stream plan --epsilon 1 --alpha 0.01 --universe 100000
+    """
     from panbayes.privacy.written import parse_epsilon
-    from panbayes.stream.planning import plan as make_plan
+    from panbayes.stream.planning import plan_sample
 
     size = None
     if universe is not None:
-        from panbayes.stream.ids.universe import universe_of
+        from panbayes.stream.ids.universes.registry import read_universe
 
-        size = universe_of(universe, sample=None).sampling.size
+        size = read_universe(universe, sample=None).sampling.size
     total = parse_epsilon(epsilon, argument="--epsilon")
-    found = make_plan(epsilon=total, alpha=alpha, beta=beta, universe=size, releases=releases)
-    share = float(found.calibration.state_epsilon)
+    found = plan_sample(epsilon=total, alpha=alpha, beta=beta, universe=size, releases=releases)
+    state_epsilon = float(found.calibration.state_epsilon)
     emit(
         {
             "sample_size": found.sample,
             "sample_size_thesis": found.sample_thesis,
             "epsilon": float(total),
-            "state_epsilon": share,
+            "state_epsilon": state_epsilon,
             "noise_scale": float(found.calibration.noise_scale),
             "failure": found.failure,
             "rmse": found.rmse,
@@ -198,7 +271,7 @@ def plan(
                     f"of {size:,}" if size is not None else "of an infinite universe",
                 ),
                 ("thesis's bound", f"{found.sample_thesis:,} users", f"{found.sample_thesis / found.sample:.1f} times"),
-                ("state's share", f"{share:.4g}", f"of {float(total):g}"),
+                ("state's part", f"{state_epsilon:.4g}", f"of {float(total):g}"),
                 ("error", f"{found.rmse:.4g}", "root mean squared, worst density"),
                 ("failure", f"{found.failure:.4g}", f"probability of an error of {alpha:g} or more, worst density"),
                 ("memory", f"{found.state_bytes:,} bytes", ""),
@@ -209,30 +282,30 @@ def plan(
     )
 
 
-def _facts(configuration: Configuration) -> dict[str, object]:
+def _facts(setup: StreamSetup) -> dict[str, object]:
     from panbayes.stream.accuracy.density_error import worst_rmse
-    from panbayes.stream.state.file import VERSION
+    from panbayes.stream.state.layout import VERSION
 
-    calibration = configuration.calibration
+    calibration = setup.calibration
     return {
         "version": VERSION,
-        "universe": configuration.sampling.size,
-        "universe_kind": configuration.universe.describe(),
-        "sample": configuration.sampling.sample,
+        "universe": setup.sampling.size,
+        "universe_kind": setup.universe.describe(),
+        "sample": setup.sampling.sample,
         "epsilon": str(calibration.epsilon),
         "state_epsilon": float(calibration.state_epsilon),
         "state_law": calibration.law.name,
         "levels": calibration.law.levels,
         "noise_scale": float(calibration.noise_scale),
         "releases": calibration.releases,
-        "rmse": worst_rmse(configuration.design()),
-        "state_bytes": configuration.state_bytes,
+        "rmse": worst_rmse(setup.design()),
+        "state_bytes": setup.state_bytes,
         "protects": UNIT,
     }
 
 
-def _lines(configuration: Configuration, left: int) -> list[str]:
-    facts, sampling = _facts(configuration), configuration.sampling
+def _lines(setup: StreamSetup, left: int) -> list[str]:
+    facts, sampling = _facts(setup), setup.sampling
     guarantee = f"E = {facts['epsilon']} against one look at the state and all {facts['releases']} releases"
     return aligned(
         [

@@ -27,7 +27,8 @@ from typing import Final, TypeAlias
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.reply_checks import GarbageError, check_release
 from panbayes.consortium.protocol.codec import MalformedError, decode_reply, encode
-from panbayes.consortium.protocol.messages import Query, Question, Refusal, Release, question
+from panbayes.consortium.protocol.envelope import Question, Refusal, Release, question
+from panbayes.consortium.protocol.queries import Query
 from panbayes.errors import HolderError, HolderFailedError, HolderRefusedError, InputError
 
 __all__ = ["Ask", "Federation", "Traffic"]

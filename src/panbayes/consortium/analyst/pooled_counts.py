@@ -18,22 +18,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.consortium.protocol.messages import Cells, unpack_cells
+from panbayes.consortium.agreement.plan import Stage
+from panbayes.consortium.analyst.holders import Holders, answer_of
+from panbayes.consortium.analyst.reply_checks import public_size
+from panbayes.consortium.protocol.answers import TablesAnswer
+from panbayes.consortium.protocol.cells import Cells, split_cells
+from panbayes.consortium.protocol.envelope import Release
+from panbayes.consortium.protocol.queries import TablesQuery
 from panbayes.errors import InternalError
 
-__all__ = ["PooledCounts", "pool", "split_cells"]
-
-
-def split_cells(cells: Cells, shapes: Iterable[tuple[int, ...]]) -> list[NDArray[np.int64]]:
-    """Cut packed counts into tables of these ``shapes``, which lie end to end."""
-    flat = unpack_cells(cells)
-    tables: list[NDArray[np.int64]] = []
-    start = 0
-    for shape in shapes:
-        stop = start + math.prod(shape)
-        tables.append(flat[start:stop].reshape(shape))
-        start = stop
-    return tables
+__all__ = ["PooledCounts", "ask_tables", "pool"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,3 +80,13 @@ def pool(
         order = sorted(range(len(attributes)), key=attributes.__getitem__)
         known[tuple(attributes[i] for i in order)] = table.transpose(order)
     return PooledCounts(sizes, float(total), known)
+
+
+def ask_tables(
+    holders: Holders, stage: Stage[TablesQuery], sets: tuple[tuple[int, ...], ...], *, round_number: int
+) -> tuple[Mapping[str, Release], PooledCounts]:
+    """Ask for the tables of ``sets`` as the ``stage`` says, and add them up over the holders."""
+    releases = holders.ask(stage.ask(sets=sets), round_number=round_number)
+    cells = [answer_of(release, TablesAnswer).cells for release in releases.values()]
+    people = sum(public_size(release) for release in releases.values())
+    return releases, pool(cells, sets, sizes=holders.study.schema.sizes, total=people)

@@ -11,23 +11,24 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Final
 
-from panbayes.consortium.protocol.messages import (
-    Cells,
+from panbayes.consortium.protocol.answers import (
     GroupedTablesAnswer,
+    ModelAnswer,
+    ParentChoiceAnswer,
+    TableChoiceAnswer,
+    TablesAnswer,
+)
+from panbayes.consortium.protocol.cells import Cells, unpack_cells
+from panbayes.consortium.protocol.envelope import Release
+from panbayes.consortium.protocol.queries import (
     GroupedTablesQuery,
     Grouping,
-    ModelAnswer,
     ModelQuery,
     Pair,
-    ParentChoiceAnswer,
     ParentChoiceQuery,
     Query,
-    Release,
-    TableChoiceAnswer,
     TableChoiceQuery,
-    TablesAnswer,
     TablesQuery,
-    unpack_cells,
 )
 
 __all__ = ["MAX_COUNT", "GarbageError", "check_release", "public_size"]
@@ -51,7 +52,7 @@ def check_release(release: Release, query: Query, sizes: Sequence[int]) -> None:
             _check_model(release.answer, query, sizes)
         case GroupedTablesQuery(), GroupedTablesAnswer():
             grouped = [_groups(grouping, sizes) for grouping in query.groupings]
-            _check_cells(release.answer.cells, query.views, grouped, clipped=False)
+            _check_cells(release.answer.cells, query.tables, grouped, clipped=False)
         case TableChoiceQuery(), TableChoiceAnswer():
             _check_taken(release.answer.taken, query)
         case _:
@@ -88,18 +89,18 @@ def _check_taken(taken: Sequence[int], query: TableChoiceQuery) -> None:
         raise GarbageError("a candidate was taken twice, or one that was not offered, or too many were")
     if query.rule == "forest":
         part: dict[int, int] = {}
-        edges = [(query.groupings[v[0]].attribute, query.groupings[v[1]].attribute) for v in _views(taken, query)]
+        edges = [(query.groupings[v[0]].attribute, query.groupings[v[1]].attribute) for v in _axes(taken, query)]
         for first, second in (*query.taken, *edges):
             a, b = part.setdefault(first, first), part.setdefault(second, second)
             if a == b:
                 raise GarbageError("the pairs taken close a cycle")
             part = {attribute: a if found == b else found for attribute, found in part.items()}
-    elif len({query.groupings[v[0]].attribute for v in _views(taken, query)}) != len(taken):
+    elif len({query.groupings[v[0]].attribute for v in _axes(taken, query)}) != len(taken):
         raise GarbageError("two tables taken begin with the same attribute")
 
 
-def _views(taken: Sequence[int], query: TableChoiceQuery) -> list[tuple[int, ...]]:
-    return [query.candidates[place].view for place in taken]
+def _axes(taken: Sequence[int], query: TableChoiceQuery) -> list[tuple[int, ...]]:
+    return [query.candidates[place].axes for place in taken]
 
 
 def _check_model(answer: ModelAnswer, query: ModelQuery, sizes: Sequence[int]) -> None:

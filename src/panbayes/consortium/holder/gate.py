@@ -4,7 +4,8 @@
 
 1. **decode**, strictly;
 2. **check** against public facts: study and schema are the ones agreed on and approved, the query is one of the study's
-   (:mod:`panbayes.consortium.holder.agreement`) and can be computed (:func:`panbayes.consortium.holder.answers.check`);
+   (its :class:`~panbayes.consortium.agreement.plan.Plan`) and can be computed (its
+   :class:`~panbayes.consortium.holder.handler.Handler`);
 3. take the ledger for writing, alone. If the question was answered before, the same bytes go out again, free;
 4. **charge**: the ledger still belongs to these records, the study has not asked this kind of question too often, its
    spending stays within its ε, and the *whole* study fits under the holder's cap, so that a study that cannot be
@@ -29,12 +30,14 @@ from typing import TypeAlias
 import msgspec
 
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.holder import agreement, answers
+from panbayes.consortium.holder.handler import handler_of
 from panbayes.consortium.holder.ledger.binding import fingerprint
 from panbayes.consortium.holder.ledger.chain import Entry, next_head, reply_digest
-from panbayes.consortium.holder.ledger.ledger import Ledger, Transaction
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.transaction import Transaction
+from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.protocol.codec import MalformedError, WrongIdError, decode_question, encode
-from panbayes.consortium.protocol.messages import Question, Refusal, RefusalCode, Release
+from panbayes.consortium.protocol.envelope import Question, Refusal, RefusalCode, Release
 from panbayes.dp.noise import Noise
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import NOTHING
@@ -94,6 +97,7 @@ class Gate:
         if table.schema.unit is not None and table.persons is None:
             raise ValueError("a schema with a privacy unit needs a table that knows its number of persons")
         self._table = table
+        self._counts = PrivateCounts(table)
         self._study = study
         self._ledger = ledger
         self._noise = noise
@@ -130,12 +134,13 @@ class Gate:
             )
         if "draft" in (schema.status, study.schema.status):
             raise _RefusedError("wrong-schema", "this holder has not approved the schema: it is a draft")
+        if not study.private:
+            raise _RefusedError("not-in-study", f'a study of strategy "{study.strategy}" is not answered here')
+        complaint = study.plan.complaint(question.query)
+        if complaint is not None:
+            raise _RefusedError("not-in-study", complaint)
         try:
-            agreement.check_query(study, question.query)
-        except agreement.NotInStudyError as error:
-            raise _RefusedError("not-in-study", str(error)) from None
-        try:
-            answers.check(question.query, schema, self._table.size)
+            handler_of(question.query).check(question.query, schema, self._table.size)
         except InputError as error:
             raise _RefusedError("too-large", str(error)) from None
 
@@ -160,10 +165,10 @@ class Gate:
 
     def _answer(self, transaction: Transaction, question: Question) -> bytes:
         transaction.bind(self._table.schema.hash, self._records)
-        loss = answers.loss_of(question.query)
-        kind = agreement.kind_of(question.query)
-        self._check_budget(transaction, question, kind, loss)
-        answer = answers.answer(question.query, self._table, noise=self._noise.spawn(question.id.encode()))
+        handler = handler_of(question.query)
+        loss = handler.loss(question.query)
+        self._check_budget(transaction, handler.kind, loss)
+        answer = handler.answer(question.query, self._counts, noise=self._noise.spawn(question.id.encode()))
         sequence, previous = transaction.last()
         # Under add-remove the number of people is itself private, and leaves in noisy form only.
         size = self._table.size if self._study.adjacency == "replace" else None
@@ -178,13 +183,13 @@ class Gate:
             previous=previous,
         )
         reply = encode(msgspec.structs.replace(release, ledger=head))
-        entry = Entry(sequence + 1, question.study, question.id, kind, loss, digest, head)
+        entry = Entry(sequence + 1, question.study, question.id, handler.kind, loss, digest, head)
         transaction.record(entry, study=self._study, asked=encode(question), replied=reply)
         return reply
 
-    def _check_budget(self, transaction: Transaction, question: Question, kind: str, loss: Loss) -> None:
+    def _check_budget(self, transaction: Transaction, kind: str, loss: Loss) -> None:
         study = self._study
-        most = agreement.times_allowed(study, question.query)
+        most = study.plan.times(kind)
         if transaction.times(study.hash, kind) >= most:
             raise _RefusedError("not-in-study", f"the study asks for {kind} {most} times, and has")
         unit = study.schema.unit

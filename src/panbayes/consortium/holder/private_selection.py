@@ -1,7 +1,8 @@
 """Private choices of an attribute and its parents: exact scores, one sensitivity per step, one draw.
 
-The scores are those of :mod:`panbayes.bayesnet.learning.scores`, computed from integer counts with a proven error; the
-step's sensitivity is the largest padded one over its candidates (:mod:`panbayes.dp.sensitivity`), whose number and
+A score is looked up by its name twice: how it is computed, from integer counts with a proven error
+(:mod:`panbayes.bayesnet.learning.scores.registry`), and how much one person can move it
+(:mod:`panbayes.dp.sensitivity`). A step's sensitivity is the largest padded one over its candidates, whose number and
 sizes are public. Where a person may have several records the number of records is private, and scores are taken per
 person: multiplied by records/persons, they have the sensitivities of :func:`panbayes.dp.sensitivity.score_per_person`.
 """
@@ -11,32 +12,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.counts import Counts
-from panbayes.bayesnet.learning import candidate_scores
-from panbayes.bayesnet.learning.search import Candidate, Candidates, Choose
+from panbayes.bayesnet.learning.families import Choose, Families
+from panbayes.bayesnet.learning.scores.registry import score_named
+from panbayes.bayesnet.learning.scores.score import Scorer
+from panbayes.bayesnet.structure import Family
 from panbayes.dp.mechanisms import select
-from panbayes.dp.noise import Noise, Selection
+from panbayes.dp.noise import Noise
 from panbayes.dp.sensitivity import score_per_person, step_sensitivity
-from panbayes.exact.score_rounding import ScoreName
+from panbayes.privacy.events import Rule, Selection
 from panbayes.tables.table import Table
 
 __all__ = ["private_choice", "private_score"]
 
-_SCORES: Final[dict[ScoreName, candidate_scores.Score]] = {
-    "I": candidate_scores.information,
-    "R": candidate_scores.distance,
-    "F": candidate_scores.determination,
-}
 
-
-def private_score(table: Table, score: ScoreName) -> candidate_scores.Score:
+def private_score(table: Table, score: str) -> Scorer:
     """Return the scorer that a search calls: a row per parent set, a column per child."""
-    exact = _SCORES[score]
+    exact = score_named(score)
     if table.persons is None:
         return exact
     factor = table.records / table.persons if table.persons else 0.0
@@ -47,7 +43,7 @@ def private_score(table: Table, score: ScoreName) -> candidate_scores.Score:
     return each
 
 
-def private_choice(table: Table, *, score: ScoreName, epsilon: Fraction, mechanism: Selection, noise: Noise) -> Choose:
+def private_choice(table: Table, *, score: str, epsilon: Fraction, mechanism: Rule, noise: Noise) -> Choose:
     """Return the chooser that a search calls: draws a candidate at a loss of ``epsilon`` per call.
 
     Thesis: Algorithm "Greedy BN Structure Learning", line Greedy BN Structure Learning_expo; see errata 6.
@@ -55,7 +51,7 @@ def private_choice(table: Table, *, score: ScoreName, epsilon: Fraction, mechani
     sizes = table.schema.sizes
     unit = table.schema.unit
 
-    def choose(candidates: Candidates, scores: NDArray[np.float64]) -> int:
+    def choose(candidates: Families, scores: NDArray[np.float64]) -> int:
         allowed = np.flatnonzero(scores > -np.inf)  # which candidates are allowed is public
         pairs = {(sizes[child], math.prod(sizes[p] for p in parents)) for child, parents in _some(candidates, allowed)}
         if unit is None or unit.max_records == 1:  # one record each: their number is the public number of persons
@@ -64,11 +60,11 @@ def private_choice(table: Table, *, score: ScoreName, epsilon: Fraction, mechani
             delta = score_per_person(score, persons=table.size, max_records=unit.max_records, candidates=pairs)
         # A step in which nothing can matter still has to choose: any positive sensitivity will do.
         delta = delta or math.ulp(1.0)
-        chosen = select(scores[allowed], sensitivity=delta, epsilon=epsilon, mechanism=mechanism, noise=noise)
+        chosen = select(scores[allowed], sensitivity=delta, event=Selection(mechanism, epsilon**2), noise=noise)
         return int(allowed[chosen])
 
     return choose
 
 
-def _some(candidates: Candidates, places: NDArray[np.intp]) -> Iterator[Candidate]:
+def _some(candidates: Families, places: NDArray[np.intp]) -> Iterator[Family]:
     return (candidates[place] for place in places.tolist())

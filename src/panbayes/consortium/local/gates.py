@@ -18,9 +18,10 @@ from traceback import print_exception
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Ask, Gate
 from panbayes.consortium.holder.ledger.binding import fingerprint
-from panbayes.consortium.holder.ledger.cabinet import open_ledgers
+from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger
-from panbayes.dp.noise import SecureNoise, SimulatedNoise
+from panbayes.dp.secure import SecureNoise
+from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError, PanbayesError
 from panbayes.tables.table import Table
 
@@ -57,14 +58,15 @@ def _secure_gates(
     study: Study, tables: Mapping[str, Table], state: str | Path | None, stack: ExitStack
 ) -> dict[str, Ask]:
     records = {name: fingerprint(table) for name, table in tables.items()}
-    ledgers = open_ledgers(state, {name: (table.schema.hash, records[name]) for name, table in tables.items()})
+    cabinet = Cabinet.in_state(state)
+    ledgers = cabinet.open({name: (table.schema.hash, records[name]) for name, table in tables.items()})
     for ledger in ledgers.values():
         stack.enter_context(ledger)
     owners: dict[Path | None, str] = {}
     for name, ledger in ledgers.items():
         if owners.setdefault(ledger.path, name) != name:
             raise InputError(
-                f"--holder {name}",
+                f"holder {name}",
                 found=f"has the very records of holder {owners[ledger.path]}",
                 remedy="give every holder its own records",
             )

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 
@@ -17,11 +19,14 @@ from panbayes.bayesnet.learning.parameters import fit
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.analyst.asking import SMOOTHING, learn_structure
 from panbayes.consortium.analyst.federation import Federation
-from panbayes.consortium.analyst.strategies import learn_from
+from panbayes.consortium.analyst.method import learn_from
+from panbayes.consortium.analyst.result import SMOOTHING, about, learn_structure
 from panbayes.consortium.local.gates import open_gates
 from panbayes.errors import InputError
+from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.written import Written
+from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 
 __all__ = ["NOT_PRIVATE", "learn"]
@@ -29,30 +34,100 @@ __all__ = ["NOT_PRIVATE", "learn"]
 NOT_PRIVATE = "NOT PRIVATE: learned without noise, for comparison only. Do not release this."
 
 
+@overload
 def learn(
-    study: Study,
+    study: Study | str | Path,
     holders: object,
     *,
+    holder: str = ...,
+    state: str | Path | None = ...,
+    simulate: int | None = ...,
+) -> Network: ...
+@overload
+def learn(
+    study: object,
+    holders: Schema | str | Path,
+    *,
+    epsilon: Written,
+    delta: Written = ...,
+    adjacency: Adjacency = ...,
+    strategy: str = ...,
+    holder: str = ...,
+    state: str | Path | None = ...,
+    simulate: int | None = ...,
+) -> Network: ...
+def learn(
+    study: object,
+    holders: object,
+    *,
+    epsilon: Written | None = None,
+    delta: Written = Fraction(0),
+    adjacency: Adjacency = "replace",
+    strategy: str = "adaptive",
+    holder: str = "holder",
     state: str | Path | None = None,
     simulate: int | None = None,
 ) -> Network:
-    """Learn a network as the study says.
+    """Learn a network: by a study from its holders, or from one table and its schema.
 
-    ``holders`` is a mapping from holder names to their data (files, data frames or tables), or the data of one holder.
+    ``learn(study, holders)``: ``study`` is a :class:`Study` or the path of a study file; ``holders`` is a mapping from
+    holder names to their data (files, data frames or tables), or the data of one holder, known as ``holder``.
+
+    ``learn(data, schema, epsilon=1)``: a file, data frame or table, and the public schema or its path; a study is made
+    up from ``epsilon``, ``delta``, ``adjacency`` and ``strategy``.
+
     Each holder's spending is kept in a ledger under ``state`` (by default the user's state directory): the same study
-    on the same data again gives the same network for free. With ``simulate``, noise comes from that seed, no ledger is
-    kept, and the network is stamped not private.
+    on the same data again gives the same network for free, other studies add up, and other data under the same name
+    are refused. With ``simulate``, noise comes from that seed, no ledger is kept, and the network is stamped not
+    private.
+
+    >>> import polars as pl
+    >>> from panbayes.schema.attribute import Attribute
+    >>> frame = pl.DataFrame({"smokes": ["no", "yes", "no", "no"] * 500})
+    >>> schema = Schema("clinic", (Attribute("smokes", categories=("no", "yes")),))
+    >>> network = learn(frame, schema, epsilon=1, holder="north", simulate=7)
+    >>> 0.2 < network.posterior("smokes")["yes"] < 0.3
+    True
     """
-    study.schema.require_approved()
-    named = dict(holders) if isinstance(holders, Mapping) else {"holder": holders}
+    agreed, data = study, holders
+    if epsilon is not None or isinstance(holders, Schema):
+        schema = holders if isinstance(holders, Schema) else _schema(holders)
+        agreed, data = Study("study", schema, strategy, epsilon, delta=delta, adjacency=adjacency), study
+    if not isinstance(agreed, Study):
+        agreed = _study(agreed)
+    agreed.schema.require_approved()
+    named = dict(data) if isinstance(data, Mapping) else {holder: data}
     if not named:
-        raise InputError("--holder", found="found none", remedy="give at least one NAME=FILE")
+        raise InputError("holders", found="found none", remedy="give at least one, by name")
+    return _learn(agreed, named, state=state, simulate=simulate)
+
+
+def _schema(given: object) -> Schema:
+    if not isinstance(given, str | Path):
+        raise InputError(
+            "schema", found=f"found a {type(given).__name__}", remedy="give a Schema or the path of a schema file"
+        )
+    return Schema.load(given)
+
+
+def _study(given: object) -> Study:
+    if not isinstance(given, str | Path):
+        raise InputError(
+            "study",
+            found=f"found a {type(given).__name__} and no epsilon",
+            remedy="give a Study or the path of a study file; or data, a schema and epsilon=…",
+        )
+    return Study.load(given)
+
+
+def _learn(study: Study, named: Mapping[str, object], *, state: str | Path | None, simulate: int | None) -> Network:
     tables = {name: _table(data, study, name) for name, data in named.items()}
+    kind = next(iter(tables.values())).kind
     if not study.private:
-        return _without_noise(study, tables)
+        return replace(_without_noise(study, tables), frame_kind=kind)
     with open_gates(study, tables, state=state, simulate=simulate) as gates:
         federation = Federation(study, gates, simulated=simulate is not None)
-        network = learn_from(federation)
+        network = replace(learn_from(federation), frame_kind=kind)
     if simulate is not None:
         return network
     # The newest head of each ledger commits to all before it: who has the model can ask for the chain that leads there.
@@ -64,16 +139,16 @@ def _table(data: object, study: Study, name: str) -> Table:
     if isinstance(data, Table):
         if data.schema.hash != study.schema.hash:
             raise InputError(
-                f"--holder {name}", found="is encoded by another schema", remedy="encode it by the study's schema"
+                f"holder {name}", found="is encoded by another schema", remedy="encode it by the study's schema"
             )
         if study.private and study.schema.unit is not None and data.persons is None:
             raise InputError(
-                f"--holder {name}",
+                f"holder {name}",
                 found="is a table that does not know whose its records are, and the schema has a [unit]",
                 remedy="read it with Table.read, which keeps each person's first records",
             )
         return data
-    return Table.read(data, study.schema, argument=f"--holder {name}")
+    return Table.read(data, study.schema, argument=f"holder {name}")
 
 
 def _without_noise(study: Study, tables: Mapping[str, Table]) -> Network:
@@ -81,5 +156,4 @@ def _without_noise(study: Study, tables: Mapping[str, Table]) -> Network:
     pooled = Table(study.schema, np.concatenate([table.codes for table in tables.values()], axis=1))
     counts = ExactCounts(pooled)
     network = fit(study.schema, learn_structure(study, counts), counts, smoothing=SMOOTHING)
-    about = {"study": study.name, "strategy": study.strategy, "holders": ", ".join(sorted(tables))}
-    return replace(network, about={**about, "warning": NOT_PRIVATE})
+    return replace(network, about={**about(study, tables), "warning": NOT_PRIVATE})

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from panbayes.consortium.protocol.messages import Question, Reply, question
+from panbayes.consortium.protocol.envelope import Question, Reply, question
 from panbayes.errors import PanbayesError
 
 __all__ = [

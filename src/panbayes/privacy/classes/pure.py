@@ -5,7 +5,6 @@ Thesis: Definition defn_dp; Theorem thm_composition; Theorem thm_group.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -65,7 +64,7 @@ class Pure(Loss):
             case DiscreteLaplace():
                 return Pure(event.l1 / event.scale)
             case Selection():
-                return Pure(_root(event.epsilon_squared))
+                return Pure(root_above(event.epsilon_squared))
             case DiscreteGaussian():
                 return None
             case Together():
@@ -80,12 +79,6 @@ class Pure(Loss):
     def selection_event(self) -> Selection:
         """Return permute-and-flip at ε."""
         return Selection("permute-and-flip", self.epsilon**2)
-
-
-def _root(square: Fraction) -> Fraction:
-    """Return √``square`` exactly where it is rational, else a number just above."""
-    exact = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
-    return exact if exact**2 == square else root_above(square)
 
 
 NOTHING = Pure(Fraction(0))

@@ -22,7 +22,7 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from panbayes.stream.accuracy.density_error import published_probabilities
+from panbayes.stream.accuracy.published_error import published_probabilities
 
 __all__ = ["Bounded", "FailureBound", "SampleSize", "failure_bound", "sample_size_bound"]
 

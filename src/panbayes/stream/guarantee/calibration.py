@@ -1,13 +1,13 @@
 """How much noise: from a total budget to a state law and an output noise scale.
 
-``sound`` is the default. The budget E covers one look at the state together with all planned outputs. A share of it
-goes to the state (its law), the rest to the outputs (their noise). Noise in the state costs O(1/m) in the variance
-of the estimate, noise on the output O(1/m²), so the best share of the state grows with the sample size m; it is found
+The total E covers one look at the state together with all planned outputs. A part of it goes to the state (its law),
+the rest to the outputs (their noise). Noise in the state costs O(1/m) in the variance
+of the estimate, noise on the output O(1/m²), so the best part for the state grows with the sample size m; it is found
 by minimising the worst-case mean squared error. The noise scale is then the smallest multiple of 2⁻²⁰ (or of 2⁻²⁰ of
 its own size) for which :func:`panbayes.stream.guarantee.loss.surely_meets` proves the total.
 
-``published`` is the thesis's calibration, ε for the state and Laplace(0, 1/(εm)) on the output. Its joint loss is not
-2ε but 1.5 to 3.8 (errata 1); it exists to reproduce the thesis's figures, and it warns.
+The thesis's own calibration, ε for the state and Laplace(0, 1/(εm)) on the output, does not keep its claim (errata 1).
+It is kept in :mod:`panbayes.reproduce.published`, for reproducing the thesis's figures.
 
 Thesis: Algorithms DworkDE, OptBernDE, LaplaceDE; see errata 1, 2.
 """
@@ -23,16 +23,14 @@ from scipy import optimize
 
 from panbayes.errors import InputError
 from panbayes.stream.accuracy.density_error import Design, worst_rmse
-from panbayes.stream.guarantee.laws import COIN, MAX_STATE_EPSILON, Family, StateLaw, law_of
 from panbayes.stream.guarantee.loss import binary_rate, joint_loss, surely_meets
+from panbayes.stream.laws.kind import LawKind
+from panbayes.stream.laws.registry import DEFAULT_LAW, law_kind
+from panbayes.stream.laws.state_law import COIN, StateLaw
 
-__all__ = ["MAX_RELEASES", "Calibration", "UnsoundCalibrationWarning", "design_of", "largest_rate", "sound"]
+__all__ = ["MAX_RELEASES", "Calibration", "calibrate", "design_of", "largest_rate"]
 
 MAX_RELEASES: Final = 10_000
-
-
-class UnsoundCalibrationWarning(UserWarning):
-    """The published calibration does not keep its stated guarantee."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Calibration:
         if not 1 <= self.releases <= MAX_RELEASES or self.noise_scale <= 0:
             raise ValueError("a calibration needs a positive noise scale and 1 to 10000 releases")
         if not self.law.surely_within(self.state_epsilon):
-            raise ValueError("the state law loses more than the state's share")
+            raise ValueError("the state law loses more than the state's part")
         if not surely_meets(self.law, self.releases / self.noise_scale, self.epsilon):
             raise ValueError("the state law and the output noise together lose more than the total")
 
@@ -69,77 +67,80 @@ def design_of(law: StateLaw, noise_scale: float, *, sample: int, universe: int |
     return Design(init, update, law.scores, sample, universe, noise_scale)
 
 
-def largest_rate(law: StateLaw, budget: float) -> float:
-    """Return the largest ρ with joint loss ≤ ``budget``, to machine precision (0 if the state alone exceeds it)."""
-    if law.loss() >= budget:
+def largest_rate(law: StateLaw, total: float) -> float:
+    """Return the largest ρ with joint loss ≤ ``total``, to machine precision (0 if the state alone exceeds it)."""
+    if law.loss() >= total:
         return 0.0
     if law.levels == 2 and law.init[1] <= COIN // 2 <= law.update[1]:
-        return binary_rate(p_init=law.init[1] / COIN, p_update=law.update[1] / COIN, budget=budget)
-    high = budget / law.scores[-1]
-    while joint_loss(law, high) < budget:
+        return binary_rate(p_init=law.init[1] / COIN, p_update=law.update[1] / COIN, total=total)
+    high = total / law.scores[-1]
+    while joint_loss(law, high) < total:
         high *= 2
-    return float(optimize.brentq(lambda rate: joint_loss(law, rate) - budget, 0.0, high, xtol=1e-14))
+    return float(optimize.brentq(lambda rate: joint_loss(law, rate) - total, 0.0, high, xtol=1e-14))
 
 
-def _scale_for(law: StateLaw, budget: Fraction, releases: int) -> Fraction:
-    """Return the least dyadic noise scale that provably meets the budget."""
-    wanted = releases / largest_rate(law, float(budget))
+def _scale_for(law: StateLaw, total: Fraction, releases: int) -> Fraction:
+    """Return the least dyadic noise scale that provably meets the total."""
+    wanted = releases / largest_rate(law, float(total))
     grain = Fraction(2) ** (max(0, math.frexp(wanted)[1]) - 20)
     steps = math.floor(Fraction(wanted) / grain)
-    while not surely_meets(law, releases / (steps * grain), budget):
+    while not surely_meets(law, releases / (steps * grain), total):
         steps += 1
     return steps * grain
 
 
-def sound(
+def calibrate(
     *,
     epsilon: Fraction,
     sample: int,
     universe: int | None,
     releases: int = 1,
-    family: Family = "optimal-bernoulli",
+    law: str = DEFAULT_LAW,
     levels: int = 2,
     state_epsilon: Fraction | None = None,
 ) -> Calibration:
-    """Calibrate for a total of ``epsilon``; choose the state's share for the least error unless it is given.
+    """Calibrate for a total of ``epsilon`` (E): find a state law and the least output noise that provably keep it.
 
-    ``sample`` and ``universe`` are m and U: they decide the best share, never the guarantee.
+    ``releases`` outputs are planned. ``law`` names the state law, on ``levels`` levels. ``state_epsilon`` is its
+    part of E, by default chosen for the least error. ``sample`` and ``universe`` are m and U: they decide the
+    best part, never the guarantee.
 
-    >>> c = sound(epsilon=Fraction(1), sample=10_000, universe=None)
+    >>> c = calibrate(epsilon=Fraction(1), sample=10_000, universe=None)
     >>> round(float(c.state_epsilon), 3), c.loss() <= 1
     (0.925, True)
     """
     if not 1 <= releases <= MAX_RELEASES:
         raise InputError("releases", found=f"found {releases}", remedy=f"plan 1 to {MAX_RELEASES} releases")
+    kind = law_kind(law)
     if state_epsilon is None:
-        state_epsilon = _best_share(epsilon, sample, universe, releases, family, levels)
+        state_epsilon = _best_state_epsilon(kind, levels, epsilon, releases, sample=sample, universe=universe)
     elif not 0 < state_epsilon < epsilon:
         raise InputError(
             "state epsilon",
             found=f"found {float(state_epsilon):.6g}",
-            remedy=f"the state's share must lie between 0 and the total {float(epsilon):.6g}",
+            remedy=f"the state's part must lie between 0 and the total {float(epsilon):.6g}",
         )
-    law = law_of(family, state_epsilon, levels=levels)
-    return Calibration(epsilon, state_epsilon, law, _scale_for(law, epsilon, releases), releases)
+    chosen = kind.law(state_epsilon, levels=levels)
+    return Calibration(epsilon, state_epsilon, chosen, _scale_for(chosen, epsilon, releases), releases)
 
 
-def _best_share(
-    epsilon: Fraction, sample: int, universe: int | None, releases: int, family: Family, levels: int
+def _best_state_epsilon(
+    kind: LawKind, levels: int, epsilon: Fraction, releases: int, *, sample: int, universe: int | None
 ) -> Fraction:
-    """Minimise the worst-case error over the state's share of the budget, to a millionth of it."""
+    """Minimise the worst-case error over the state's part of the total, to a millionth of it."""
     total = float(epsilon)
-    ceiling = min(1.0, (0.5 if family == "dwork" else MAX_STATE_EPSILON) / total)
+    ceiling = min(1.0, float(kind.largest_epsilon) / total)
 
-    def error(share: float) -> float:
-        law = law_of(family, _share_of(epsilon, share), levels=levels)
+    def error(fraction: float) -> float:
+        law = kind.law(_part_of(epsilon, fraction), levels=levels)
         rate = largest_rate(law, total)
         if rate <= 0:
             return math.inf
         return math.log(worst_rmse(design_of(law, releases / rate, sample=sample, universe=universe)))
 
     found = optimize.minimize_scalar(error, bounds=(ceiling * 1e-3, ceiling * (1 - 1e-6)), method="bounded")
-    return _share_of(epsilon, float(found.x))
+    return _part_of(epsilon, float(found.x))
 
 
-def _share_of(epsilon: Fraction, share: float) -> Fraction:
-    return epsilon * max(1, math.floor(share * 10**6)) / 10**6
+def _part_of(epsilon: Fraction, fraction: float) -> Fraction:
+    return epsilon * max(1, math.floor(fraction * 10**6)) / 10**6

@@ -43,9 +43,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.exact.bounds import exp_bounds
-from panbayes.stream.guarantee.laws import COIN, StateLaw
+from panbayes.stream.laws.state_law import COIN, StateLaw
 
-__all__ = ["binary_rate", "joint_loss", "published_rate", "surely_meets"]
+__all__ = ["binary_rate", "joint_loss", "surely_meets"]
 
 
 def _mean_exp(law: NDArray[np.float64], exponents: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -57,10 +57,10 @@ def _mean_exp(law: NDArray[np.float64], exponents: NDArray[np.float64]) -> NDArr
 def joint_loss(law: StateLaw, rate: float) -> float:
     """Bound the loss of one look and all outputs whose 1/σ add up to ``rate`` (ρ of the theorem), in floating point.
 
-    >>> from panbayes.stream.guarantee.laws import optimal_bernoulli
+    >>> from panbayes.stream.laws.optimal_bernoulli import optimal_bernoulli
     >>> law = optimal_bernoulli(Fraction(1, 2))
-    >>> round(joint_loss(law, 0.0), 6), round(joint_loss(law, published_rate(law, 0.5)), 2)
-    (0.5, 2.14)
+    >>> round(joint_loss(law, 0.0), 6), round(joint_loss(law, 0.5), 3)
+    (0.5, 0.839)
     """
     init, update = (np.array(weights, dtype=np.float64) / COIN for weights in (law.init, law.update))
     scores = np.array(law.scores, dtype=np.float64)
@@ -72,9 +72,9 @@ def joint_loss(law: StateLaw, rate: float) -> float:
     return float(np.max(state + np.maximum(outputs, always)))
 
 
-def surely_meets(law: StateLaw, rate: Fraction, budget: Fraction) -> bool:
-    """Say whether the theorem's bound is at most ``budget``, by rational arithmetic: a yes is a proof."""
-    allowed = exp_bounds(budget)[0]
+def surely_meets(law: StateLaw, rate: Fraction, total: Fraction) -> bool:
+    """Say whether the theorem's bound is at most ``total``, by rational arithmetic: a yes is a proof."""
+    allowed = exp_bounds(total)[0]
     init, update = ([Fraction(w, COIN) for w in weights] for weights in (law.init, law.update))
     levels = range(law.levels)
     distance = [[abs(a - b) for b in law.scores] for a in law.scores]
@@ -92,22 +92,17 @@ def surely_meets(law: StateLaw, rate: Fraction, budget: Fraction) -> bool:
     return True
 
 
-def binary_rate(*, p_init: float, p_update: float, budget: float) -> float:
+def binary_rate(*, p_init: float, p_update: float, total: float) -> float:
     """Return the largest ρ of a two-level law in closed form.
 
-    With a₁ = ln(p_update/p_init), a₀ = ln((1 − p_init)/(1 − p_update)) and E = ``budget``:
+    With a₁ = ln(p_update/p_init), a₀ = ln((1 − p_init)/(1 − p_update)) and E = ``total``:
     ρ = min[ln(1 + (e^(E−a₀) − 1)/p_update), ln(1 + (e^(E−a₁) − 1)/(1 − p_init))]. See errata 1.
     """
     ones = math.log(p_update / p_init)
     zeros = math.log((1 - p_init) / (1 - p_update))
-    return min(_solve(budget - zeros, p_update), _solve(budget - ones, 1 - p_init))
+    return min(_solve(total - zeros, p_update), _solve(total - ones, 1 - p_init))
 
 
 def _solve(rest: float, chance: float) -> float:
     """Return ln(1 + (e^rest − 1)/chance) without overflow."""
     return rest + math.log1p((1 / chance - 1) * -math.expm1(-rest))
-
-
-def published_rate(law: StateLaw, epsilon: float) -> float:
-    """Return the rate of the thesis's output noise Laplace(0, 1/(εm)): ε over the signal, far above what is sound."""
-    return epsilon / float(law.signal)

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from panbayes.stream.ids.arrow import Integers, Texts, arrow_chunks, speaks_arrow, wrong_type
+from panbayes.stream.ids.arrow import arrow_chunks, speaks_arrow
+from panbayes.stream.ids.chunk import Chunk, Integers, Texts, wrong_type
 
-__all__ = ["chunks", "spans_of"]
+__all__ = ["chunks"]
 
 
-def chunks(ids: object) -> Iterator[Integers | Texts]:
+def chunks(ids: object) -> Iterator[Chunk]:
     """Yield the ids as chunks of integers or texts; refuse other types by their name.
 
     >>> [chunk.values.tolist() for chunk in chunks([3, 1])]
@@ -27,7 +28,7 @@ def chunks(ids: object) -> Iterator[Integers | Texts]:
         if ids.dtype.kind in "iu":
             yield Integers(np.ascontiguousarray(ids))
         elif ids.dtype.kind in "USOT":
-            yield spans_of(ids.tolist())
+            yield Texts.of(ids.tolist())
         else:
             raise wrong_type(f"an array of type {ids.dtype}")
     elif speaks_arrow(ids):
@@ -39,17 +40,6 @@ def chunks(ids: object) -> Iterator[Integers | Texts]:
         if all(type(item) is int for item in items):
             yield Integers(np.array([item if 0 <= item < 1 << 62 else -1 for item in items], dtype=np.int64))
         elif all(isinstance(item, str | bytes | None) for item in items):
-            yield spans_of(items)
+            yield Texts.of(items)
         else:
             raise wrong_type("a sequence with items that are neither all integers nor all texts")
-
-
-def spans_of(items: Iterable[object]) -> Texts:
-    """Lay texts out as spans of bytes; whatever is not a text is missing."""
-    texts = [
-        item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item if isinstance(item, bytes) else b""
-        for item in items
-    ]
-    lengths = np.array([len(text) for text in texts], dtype=np.int64)
-    data = np.frombuffer(b"".join(texts), dtype=np.uint8)
-    return Texts(data, np.cumsum(lengths) - lengths, lengths)

@@ -16,11 +16,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.stream.guarantee.laws import StateLaw
+from panbayes.stream.laws.state_law import StateLaw
 from panbayes.stream.state import kernels
 from panbayes.stream.state.coins import BLOCK, Coins
 
-__all__ = ["Entries", "state_bytes"]
+__all__ = ["Entries"]
 
 _MARKS_FROM: Final = 4
 """Mark first once a batch times this number reaches the sample."""
@@ -29,18 +29,9 @@ _MAX_MARKS: Final = 1 << 31
 """Never keep more marks than this (in bits)."""
 
 
-def state_bytes(levels: int, sample: int) -> int:
-    """The size of the entries: one bit each for two levels, else one byte, rounded up to whole words.
-
-    >>> state_bytes(2, 10**9), state_bytes(3, 10)
-    (125000000, 16)
-    """
-    return 8 * math.ceil(sample / 64) if levels == 2 else 8 * math.ceil(sample / 8)
-
-
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The entries of ``sample`` users: ``memory`` holds :func:`state_bytes` bytes, changed in place."""
+    """The entries of ``sample`` users: ``memory`` is changed in place."""
 
     law: StateLaw
     sample: int

@@ -2,14 +2,15 @@
 
 A contingency table of the attributes (a₁, …, a_k) has the shape of their domain sizes; its cell (x₁, …, x_k) counts the
 records with these codes. Functions here take plain arrays, so that they serve any table: ``codes`` of shape
-(attributes, records), unsigned, each attribute's codes contiguous, and the public ``sizes`` of the domains.
+(attributes, records), unsigned, each attribute's codes contiguous, and the public ``sizes`` of the domains. Codes are
+held against their domains in every call, unless they come as :class:`~panbayes.tables.checked_codes.CheckedCodes`, as
+a table has them (``table.checked``).
 
 =========================== ===========================================================
 :func:`contingency`         one table, for any attributes, none included
 :func:`contingencies`       many tables at once, as :class:`CountTables`
 :func:`all_pairs`           every pair of attributes
 :func:`all_triples`         every three attributes
-:func:`cells`               how many cells that would be, from the public sizes alone
 =========================== ===========================================================
 
 Nothing is allocated, and no record is looked at, before the number of cells has been held against ``cell_limit``. It
@@ -22,60 +23,33 @@ The work is done by Numba (:mod:`panbayes.tables.counting.numba_kernels`) or by 
 
 from __future__ import annotations
 
-import importlib
 import itertools
-import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
-from panbayes.exact.score_rounding import MAX_RECORDS
-from panbayes.tables.counting import numpy_kernels
+from panbayes.tables.checked_codes import CheckedCodes, check_codes
+from panbayes.tables.counting.engines import Kernels, choose_kernels, engine
+from panbayes.tables.counting.limits import shaped_sets, table_lengths
 
 if TYPE_CHECKING:
     from panbayes.tables.table import Codes
 
 __all__ = [
     "DEFAULT_CELL_LIMIT",
-    "ENVIRONMENT",
     "CountTables",
-    "Kernels",
     "all_pairs",
     "all_triples",
-    "cells",
-    "choose_kernels",
     "contingencies",
     "contingency",
 ]
 
 DEFAULT_CELL_LIMIT: Final = 2**26
 """Cells counted in one call unless the caller allows more: 256 MB of counts."""
-
-MAX_TABLE: Final = 2**31 - 1
-"""Cells of one table, whatever the limit: joint codes are 32-bit integers."""
-
-ENVIRONMENT: Final = "PANBAYES_KERNELS"
-
-Kernels: TypeAlias = Literal["numba", "numpy"]
-
-
-class _Counter(Protocol):
-    """What the two modules of kernels have in common."""
-
-    def count_sets(
-        self,
-        codes: Codes,
-        sizes: NDArray[np.int64],
-        sets: NDArray[np.int64],
-        offsets: NDArray[np.int64],
-        out: NDArray[np.int32],
-    ) -> None:
-        """Write the tables of sets of one length into ``out``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,17 +100,8 @@ class CountTables(Mapping[tuple[int, ...], NDArray[np.int32]]):
         return len(self.sets)
 
 
-def cells(sizes: Sequence[int], sets: Sequence[Sequence[int]]) -> int:
-    """Return the number of cells of all these tables together.
-
-    >>> cells((2, 3, 10), [(0, 1), (0, 2), ()])
-    27
-    """
-    return sum(math.prod(sizes[a] for a in attributes) for attributes in sets)
-
-
 def contingency(
-    codes: Codes,
+    codes: Codes | CheckedCodes,
     sizes: Sequence[int],
     attributes: Sequence[int],
     *,
@@ -157,21 +122,29 @@ def contingency(
 
 
 def all_pairs(
-    codes: Codes, sizes: Sequence[int], *, cell_limit: int = DEFAULT_CELL_LIMIT, kernels: Kernels | None = None
+    codes: Codes | CheckedCodes,
+    sizes: Sequence[int],
+    *,
+    cell_limit: int = DEFAULT_CELL_LIMIT,
+    kernels: Kernels | None = None,
 ) -> CountTables:
     """Count every pair (i, j), i < j, of attributes."""
     return _count(codes, sizes, _combinations(sizes, 2), cell_limit=cell_limit, kernels=kernels)
 
 
 def all_triples(
-    codes: Codes, sizes: Sequence[int], *, cell_limit: int = DEFAULT_CELL_LIMIT, kernels: Kernels | None = None
+    codes: Codes | CheckedCodes,
+    sizes: Sequence[int],
+    *,
+    cell_limit: int = DEFAULT_CELL_LIMIT,
+    kernels: Kernels | None = None,
 ) -> CountTables:
     """Count every triple (i, j, k), i < j < k, of attributes."""
     return _count(codes, sizes, _combinations(sizes, 3), cell_limit=cell_limit, kernels=kernels)
 
 
 def contingencies(
-    codes: Codes,
+    codes: Codes | CheckedCodes,
     sizes: Sequence[int],
     sets: Sequence[Sequence[int]],
     *,
@@ -194,7 +167,7 @@ def _combinations(sizes: Sequence[int], length: int) -> tuple[tuple[int, ...], .
 
 
 def _count(
-    codes: Codes,
+    codes: Codes | CheckedCodes,
     sizes: Sequence[int],
     sets: tuple[tuple[int, ...], ...],
     *,
@@ -202,113 +175,21 @@ def _count(
     kernels: Kernels | None,
 ) -> CountTables:
     """Count distinct sets."""
-    counter = _counter(choose_kernels(kernels))
+    counter = engine(choose_kernels(kernels))
     domain = tuple(int(size) for size in sizes)
-    shaped = _check_sets(domain, sets)
-    lengths = _check_cells(domain, sets, shaped, cell_limit)
-    _check_codes(codes, domain, shaped)
+    shaped = shaped_sets(domain, sets)
+    lengths = table_lengths(domain, sets, shaped, cell_limit)
+    if isinstance(codes, CheckedCodes):
+        trusted: Codes = codes.codes
+        if codes.sizes != domain:
+            raise InputError("sizes", found="found others than the codes were checked by", remedy="give the same")
+    else:
+        trusted = codes
+        check_codes(
+            codes, domain, np.flatnonzero(sum(np.bincount(a.ravel(), minlength=len(domain)) for _, a in shaped))
+        )
     offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     out = np.empty(offsets[-1], dtype=np.int32)
     for chosen, array in shaped:
-        counter.count_sets(codes, np.array(domain, dtype=np.int64), array, offsets[chosen], out)
-    return CountTables(domain, sets, int(codes.shape[1]), out, offsets)
-
-
-def _counter(kernels: Kernels) -> _Counter:
-    """Return the module that counts; Numba is imported only where it is used."""
-    if kernels == "numpy":
-        return numpy_kernels
-    from panbayes.tables.counting import numba_kernels
-
-    return numba_kernels
-
-
-def choose_kernels(kernels: Kernels | None = None) -> Kernels:
-    """Return which kernels to use: the argument, else the environment's choice, else Numba where it is installed."""
-    argument = "kernels" if kernels is not None else ENVIRONMENT
-    choice = kernels if kernels is not None else os.environ.get(ENVIRONMENT, "")
-    if choice not in ("", "numba", "numpy"):
-        raise InputError(argument, found=f"found {choice!r}", remedy="use numba or numpy")
-    if choice == "numpy":
-        return "numpy"
-    try:
-        importlib.import_module("numba")
-    except ImportError:
-        if choice == "numba":
-            raise InputError(
-                argument, found="found 'numba', which cannot be imported", remedy="install it, or use numpy"
-            ) from None
-        return "numpy"
-    return "numba"
-
-
-_Shaped: TypeAlias = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""Sets of one length: their places in the list, and an array with one set per row."""
-
-
-def _check_sets(sizes: tuple[int, ...], sets: Sequence[tuple[int, ...]]) -> _Shaped:
-    """Check attributes and domains; return the sets as arrays, one for each length."""
-    if any(size < 1 for size in sizes):
-        raise InputError("sizes", found="found a domain without values", remedy="every attribute needs one or more")
-    lengths = np.fromiter(map(len, sets), dtype=np.int64, count=len(sets))
-    shaped: _Shaped = []
-    for length in sorted(set(lengths.tolist())):
-        places = np.flatnonzero(lengths == length)
-        chosen = sets if len(places) == len(sets) else [sets[e] for e in places.tolist()]
-        numbers = itertools.chain.from_iterable(chosen)
-        array = np.fromiter(numbers, dtype=np.int64, count=length * len(places)).reshape(len(places), length)
-        if array.size and not 0 <= array.min() <= array.max() < len(sizes):
-            raise InputError(
-                "attributes", found="found a number that is no attribute's", remedy=f"use 0 to {len(sizes) - 1}"
-            )
-        ordered = np.sort(array, axis=1)
-        if np.any(ordered[:, 1:] == ordered[:, :-1]):
-            raise InputError("attributes", found="found one twice in a set", remedy="give each attribute once")
-        shaped.append((places, array))
-    return shaped
-
-
-def _check_cells(
-    sizes: tuple[int, ...], sets: Sequence[tuple[int, ...]], shaped: _Shaped, cell_limit: int
-) -> NDArray[np.int64]:
-    """Return the cells of each table, or refuse: before anything is allocated, and from public sizes only."""
-    lengths = np.empty(len(sets), dtype=np.int64)
-    domain = np.array(sizes, dtype=np.int64)
-    for places, array in shaped:
-        largest = math.prod(sorted(sizes)[len(sizes) - array.shape[1] :])
-        if largest < 2**40:
-            lengths[places] = domain[array].prod(axis=1)
-        else:
-            exact = (math.prod(sizes[a] for a in sets[e]) for e in places.tolist())
-            lengths[places] = [min(count, 2**40) for count in exact]
-    total = sum(lengths.tolist())
-    if total > cell_limit or lengths.max(initial=0) > MAX_TABLE:
-        each = max(math.prod(sizes[a] for a in attributes) for attributes in sets)
-        raise InputError(
-            "cell_limit",
-            found=f"{len(sets)} table(s) would have {cells(sizes, sets):,} cells, the largest {each:,}; at most "
-            f"{cell_limit:,} are allowed in one call, {MAX_TABLE:,} in one table",
-            remedy="ask for fewer or smaller tables, coarsen the schema's domains, or raise the limit",
-        )
-    return lengths
-
-
-def _check_codes(codes: Codes, sizes: tuple[int, ...], shaped: _Shaped) -> None:
-    """Check what the kernels trust: type, layout, and every code they will use as a position."""
-    if codes.ndim != 2 or codes.shape[0] != len(sizes) or codes.dtype not in (np.uint8, np.uint16):
-        raise InputError(
-            "codes",
-            found=f"found {codes.dtype} of shape {codes.shape}",
-            remedy=f"give uint8 or uint16 of shape ({len(sizes)}, records)",
-        )
-    if not codes.flags.c_contiguous:
-        raise InputError(
-            "codes", found="the codes of an attribute are not contiguous", remedy="use numpy.ascontiguousarray"
-        )
-    if codes.shape[1] > MAX_RECORDS:
-        raise InputError("codes", found=f"found {codes.shape[1]:,} records", remedy=f"at most {MAX_RECORDS:,} fit")
-    used = sum((np.bincount(array.ravel(), minlength=len(sizes)) for _, array in shaped), np.zeros(len(sizes)))
-    if codes.shape[1] and any(int(codes[a].max()) >= sizes[a] for a in np.flatnonzero(used)):
-        raise InputError(
-            "codes", found="found a code outside its domain", remedy="encode the records with their schema"
-        )
+        counter.count_sets(trusted, np.array(domain, dtype=np.int64), array, offsets[chosen], out)
+    return CountTables(domain, sets, int(trusted.shape[1]), out, offsets)

@@ -1,8 +1,8 @@
-"""How the adaptive strategy divides what a study grants: a public plan, made before anything but the total is known.
+"""How the adaptive strategy divides what a study grants, before anything but the total is known.
 
 Whether dependencies are worth measuring is a question of signal and noise. Let n be the (noisy) number of records,
 N the number of attributes, k̄ the mean domain size and σ the standard deviation of a count, summed over all holders, if
-the whole grant were divided evenly among N tables. The plan follows from
+the whole grant were divided evenly among N tables. The division follows from
 
     u = n / (σ·√k̄), and t = ln(u/10)/ln 30, clipped to [0, 1]
 
@@ -29,17 +29,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
+from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
-from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.adjacency import TableSensitivity
+from panbayes.privacy.events import Event
+from panbayes.privacy.loss import Loss
 
-__all__ = ["TOTAL", "Budget", "Plan", "PrivacyClass"]
-
-PrivacyClass: TypeAlias = Literal["pure", "zcdp"]
+__all__ = ["CHOOSING", "TOTAL", "Division", "Grant"]
 
 TOTAL: Final = Fraction(1, 200)
-"""The share for the noisy total, the first thing asked for."""
+"""The fraction for the noisy total, the first thing asked for."""
 
 CHOOSING: Final = Fraction(35, 100)
 TRIPLES: Final = Fraction(4, 10)
@@ -51,29 +52,30 @@ _CONCENTRATED: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """What a study grants, and what its noise is like: ``grant`` is ε or ρ, ``records`` the most of one person."""
+class Grant:
+    """What a study grants, and how far one person can move a table: the noise of any fraction follows."""
 
-    privacy: PrivacyClass
-    adjacency: Adjacency
-    grant: Fraction
-    records: int
+    loss: Loss
+    moved: TableSensitivity
 
-    def law(self, share: Fraction, holders: int) -> NoiseLaw:
-        """Return the law of the noise of a cell of one table at a ``share`` of the grant, added up over ``holders``.
+    @classmethod
+    def of(cls, terms: Terms) -> Grant:
+        """Read it off a study."""
+        return cls(terms.grant, TableSensitivity.of(adjacency=terms.adjacency, max_records=terms.max_records))
 
-        The scales are those of :mod:`panbayes.consortium.holder.grouped_tables`.
-        """
-        each = (2 if self.adjacency == "replace" else 1) * self.records
-        loss = float(self.grant * share)
-        if self.privacy == "pure":
-            return NoiseLaw(False, ((each / loss, holders),))
-        return NoiseLaw(True, ((math.sqrt(each * self.records / (2 * loss)), holders),))
+    def event(self, fraction: Fraction, *, tables: int = 1) -> Event:
+        """Return the noise of ``tables`` tables, each at a ``fraction`` of the grant."""
+        together = TableSensitivity(self.moved.l1 * tables, self.moved.l2_squared * tables)
+        return self.loss.part(fraction * tables).tables_event(together)
+
+    def law(self, fraction: Fraction, *, holders: int = 1) -> NoiseLaw:
+        """Return the law of the noise of a cell of one table at a ``fraction``, added up over ``holders``."""
+        return NoiseLaw.of(self.event(fraction), holders=holders)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Shares of the grant, exact, and how many picks; see the module."""
+class Division:
+    """Fractions of the grant, exact, and how many picks; see the module."""
 
     singles: Fraction
     pairs: Fraction
@@ -82,13 +84,13 @@ class Plan:
     triple_picks: int
 
     @classmethod
-    def of(cls, budget: Budget, sizes: Sequence[int], *, total: float, holders: int) -> Plan:
-        """Make the plan for tables of ``total`` records of attributes with these domain ``sizes``."""
+    def of(cls, grant: Grant, sizes: Sequence[int], *, total: float, holders: int) -> Division:
+        """Divide for tables of ``total`` records of attributes with these domain ``sizes``."""
         attributes = len(sizes)
         rest = 1 - TOTAL
-        sigma = budget.law(Fraction(1, attributes), holders).deviation
-        level = max(total, 1.0) / (sigma * math.sqrt(sum(sizes) / attributes))
-        level *= _CONCENTRATED if budget.privacy == "zcdp" else 1.0
+        law = grant.law(Fraction(1, attributes), holders=holders)
+        level = max(total, 1.0) / (law.deviation * math.sqrt(sum(sizes) / attributes))
+        level *= _CONCENTRATED if law.gaussian else 1.0
         if level < _LEAST or attributes < 2:
             return cls(rest, Fraction(0), Fraction(0), 0, 0)
         t = min(1.0, max(0.0, math.log(level / _START) / math.log(_RANGE)))

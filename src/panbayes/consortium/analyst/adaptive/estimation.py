@@ -7,14 +7,14 @@ prior by some pseudo-cells), and take posterior means, which are optimal for the
 noise then share what they have in common, cells far above it stay as they are, and no cell gets zero: thresholds,
 floors and the merging of small cells all follow from the noise level.
 
-* :func:`single` estimates the distribution of one attribute. The base prior is uniform in the logarithm of the count.
-  For ordered values it also tries priors centred at the mean of the neighbours (without the cell itself), and keeps the
-  bandwidth under which the noisy table is the most likely, if any beats the exchangeable prior.
-* :func:`refined` corrects such an estimate where a later table says more about it: a table of two attributes has noisy
-  sums of rows and columns, and they weigh in by their variances (a Kalman step for each group).
-* :func:`against` estimates a table for which a public model already expects e: the prior is on the ratio c/e, centred
-  at 1. Where the noise is larger than the cells, the estimate stays at what was expected, so measuring a table never
-  does harm beyond its cost.
+* :func:`estimate_marginal` estimates the distribution of one attribute. The base prior is uniform in the logarithm of
+  the count. For ordered values it also tries priors centred at the mean of the neighbours (without the cell itself),
+  and keeps the bandwidth under which the noisy table is the most likely, if any beats the exchangeable prior.
+* :func:`update_by_groups` corrects such an estimate where a later table says more about it: a table of two attributes
+  has noisy sums of rows and columns, and they weigh in by their variances (a Kalman step for each group).
+* :func:`estimate_given_model` estimates a table for which a public model already expects e: the prior is on the ratio
+  c/e, centred at 1. Where the noise is larger than the cells, the estimate stays at what was expected, so measuring a
+  table never does harm beyond its cost.
 
 All of this is computed from releases: it is post-processing and free (Theorem thm_post_proc).
 """
@@ -31,7 +31,7 @@ from scipy.special import ndtr
 from panbayes.consortium.analyst.adaptive.grouping import Groups
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 
-__all__ = ["Estimate", "against", "normalised", "refined", "single"]
+__all__ = ["Estimate", "estimate_given_model", "estimate_marginal", "normalised", "update_by_groups"]
 
 CLEAR: Final = 7.0
 """Cells above so many standard deviations are taken as they are."""
@@ -60,13 +60,13 @@ _RATIO_PRIOR: Final = 0.97 * np.exp(-0.5 * np.log(_RATIOS) ** 2) / np.exp(-0.5 *
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """The distribution of one attribute (``share``), and how uncertain the counts behind it are (``variance``)."""
+    """The ``distribution`` of one attribute, and how uncertain the counts behind it are (``variance``)."""
 
-    share: FloatArray
+    distribution: FloatArray
     variance: FloatArray
 
 
-def single(noisy: FloatArray, law: NoiseLaw, total: float, *, ordered: bool) -> Estimate:
+def estimate_marginal(noisy: FloatArray, law: NoiseLaw, total: float, *, ordered: bool) -> Estimate:
     """Estimate the distribution of one attribute from its ``noisy`` counts, which add up to about ``total``."""
     deviation = law.deviation
     mean = np.maximum(noisy, SMALLEST)
@@ -89,9 +89,9 @@ def single(noisy: FloatArray, law: NoiseLaw, total: float, *, ordered: bool) -> 
     return Estimate(normalised(mean, variance, total), variance)
 
 
-def refined(known: Estimate, groups: Groups, measured: FloatArray, error: float, total: float) -> Estimate:
+def update_by_groups(known: Estimate, groups: Groups, measured: FloatArray, error: float, total: float) -> Estimate:
     """Correct an estimate by the ``measured`` counts of groups of its values, with standard error ``error`` each."""
-    mean = total * known.share
+    mean = total * known.distribution
     prior, spread = np.bincount(groups, mean), np.maximum(np.bincount(groups, known.variance), 1e-9)
     gain = spread / (spread + error**2)
     part = known.variance / spread[groups]
@@ -100,7 +100,7 @@ def refined(known: Estimate, groups: Groups, measured: FloatArray, error: float,
     return Estimate(normalised(np.maximum(moved, mean / 10), variance, total), variance)
 
 
-def against(noisy: FloatArray, expected: FloatArray, law: NoiseLaw) -> FloatArray:
+def estimate_given_model(noisy: FloatArray, expected: FloatArray, law: NoiseLaw) -> FloatArray:
     """Estimate the counts of a table, of any shape, for which a model expects ``expected``; positive everywhere."""
     flat = noisy.ravel()
     centre = np.maximum(expected.ravel(), SMALLEST)

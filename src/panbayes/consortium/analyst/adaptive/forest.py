@@ -1,24 +1,25 @@
-"""A forest of attributes with conditional tables, and what it expects of two or three attributes together.
+"""A forest of attributes with conditional tables: a network in which no attribute has more than one parent.
 
-Nodes are numbered by attribute. ``tables[x]`` has the axes (parent, x), or (x,) for a root. ``expectations`` are exact:
-messages along the branches, with the values of one end kept in groups so that nothing of the size of two large domains
-squared is held for all pairs at once.
+Nodes are numbered by attribute. ``tables[x]`` has the axes (parent, x), or (x,) for a root.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from panbayes.consortium.analyst.adaptive.grouping import Groups, grouped
+from panbayes.bayesnet.inference.engine import Engine
+from panbayes.bayesnet.structure import Structure
+from panbayes.consortium.analyst.adaptive.grouping import Groups
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 
 __all__ = ["Forest"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Forest:
     """Parents (None for roots), an order with parents first, and tables; see the module."""
 
@@ -58,44 +59,11 @@ class Forest:
                 tables[x] = _conditional(singles[x], joints, parent, x)
         return cls(tuple(parents), tuple(order), tuple(tables))
 
-    def singles(self) -> list[FloatArray]:
-        """Return the distribution of every attribute under the forest."""
-        found: list[FloatArray] = list(self.tables)
-        for x in self.order:
-            parent = self.parents[x]
-            if parent is not None:
-                found[x] = found[parent] @ self.tables[x]
-        return found
-
-    def joint_with(self, start: int, groups: Groups, singles: Sequence[FloatArray]) -> list[FloatArray]:
-        """Return for every attribute v the joint distribution of (the groups of ``start``, v); ``singles`` are the own.
-
-        The entry of ``start`` itself is diagonal in the groups.
-        """
-        near: dict[int, list[int]] = {x: [] for x in self.order}
-        for x, parent in enumerate(self.parents):
-            if parent is not None:
-                near[x].append(parent)
-                near[parent].append(x)
-        outside = grouped(singles[start], groups, 0)
-        found: list[FloatArray] = [np.outer(outside, single) for single in singles]
-        found[start] = np.zeros((outside.size, singles[start].size))
-        found[start][groups, np.arange(groups.size)] = singles[start]
-        seen = {start}
-        queue = [start]
-        for x in queue:
-            for y in near[x]:
-                if y in seen:
-                    continue
-                seen.add(y)
-                queue.append(y)
-                if self.parents[y] == x:
-                    found[y] = found[x] @ self.tables[y]
-                else:
-                    # p(y | x) for the parent y of x, by Bayes' rule.
-                    back = (singles[y][:, None] * self.tables[x]).T / np.maximum(singles[x], 1e-300)[:, None]
-                    found[y] = found[x] @ back
-        return found
+    @cached_property
+    def engine(self) -> Engine:
+        """Exact inference under the forest: what it expects of one attribute, or of two."""
+        parents = ((x, () if parent is None else (parent,)) for x, parent in enumerate(self.parents))
+        return Engine(Structure.of(parents), tuple(table.shape[-1] for table in self.tables), self.tables)
 
 
 def _conditional(

@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 
-__all__ = ["Groups", "group", "grouped", "shares_of_cells"]
+__all__ = ["Groups", "group", "grouped", "groups_within"]
 
 Groups = NDArray[np.int64]
 """The group of every value, from 0 on."""
 
 
-def shares_of_cells(sizes: Sequence[int], cells: float) -> list[int]:
+def groups_within(sizes: Sequence[int], cells: float) -> list[int]:
     """Return how many groups each attribute gets so that their product stays within ``cells``, as even as may be.
 
     Every attribute gets two, even if that exceeds ``cells``, and at most one per value.
 
-    >>> shares_of_cells((118, 10, 2), 60)
+    >>> groups_within((118, 10, 2), 60)
     [6, 5, 2]
     """
     found = [min(2, size) for size in sizes]

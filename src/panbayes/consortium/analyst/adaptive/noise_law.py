@@ -21,6 +21,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event
+
 __all__ = ["FloatArray", "NoiseLaw"]
 
 FloatArray = NDArray[np.float64]
@@ -36,6 +38,22 @@ class NoiseLaw:
 
     gaussian: bool
     parts: tuple[tuple[float, int], ...]
+
+    @classmethod
+    def of(cls, event: Event, *, holders: int = 1) -> NoiseLaw:
+        """Return the law of the sum of the noise of an ``event`` over so many ``holders``.
+
+        The scale is computed from the rounded loss, not rounded itself: questions depend on its last bit, and a run
+        that an earlier version began must ask the same ones, to be answered from the ledger.
+        """
+        match event:
+            case DiscreteLaplace():
+                return cls(False, ((event.l1 / float(event.l1 / event.scale), holders),))
+            case DiscreteGaussian():
+                rho = float(event.l2_squared / (2 * event.variance))
+                return cls(True, ((math.sqrt(event.l2_squared / (2 * rho)), holders),))
+            case _:
+                raise TypeError(f"{event.mechanism} adds no noise to counts")
 
     @cached_property
     def deviation(self) -> float:
@@ -71,6 +89,10 @@ class NoiseLaw:
     def scaled(self, factor: float) -> NoiseLaw:
         """Return the law of ``factor`` times this noise."""
         return NoiseLaw(self.gaussian, tuple((scale * factor, times) for scale, times in self.parts))
+
+    def summed(self, holders: int) -> NoiseLaw:
+        """Return the law of the sum of this noise over so many ``holders``."""
+        return NoiseLaw(self.gaussian, tuple((scale, times * holders) for scale, times in self.parts))
 
     def plus(self, other: NoiseLaw) -> NoiseLaw:
         """Return the law of the sum of this noise and another's."""

@@ -1,10 +1,11 @@
 """What holders are offered to choose from: tables of grouped values, each with the price of measuring it.
 
 A table is cut into groups so that an average cell holds :data:`CELL` standard deviations of the noise it will be
-measured with. Its price, in records, is what it would be away from what is expected for no good reason: a share
-:data:`PENALTY` of half the absolute noise of all its cells, since a smaller distance is described worse by the
-measurement than by the model; what the doubt about single attributes adds (for pairs); and the distance by chance of
-records drawn from the model itself, half the sum of √e·E|z| over the cells.
+measured with. Its price is a number of records: a table whose distance from the model is below it is not worth
+measuring. The price has three parts. The noise of the measurement counts with the fraction :data:`PENALTY` of half its
+absolute value over all cells: a smaller distance is described better by the model. For pairs, the doubt about single
+attributes is added, since it looks like a dependency. And records drawn from the model itself would be away from it by
+chance, by half the sum of √e·E|z| over the cells.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import Final
 
 import numpy as np
 
-from panbayes.consortium.analyst.adaptive.division import CHOOSING, Budget, Plan
+from panbayes.consortium.analyst.adaptive.division import CHOOSING, Division, Grant
 from panbayes.consortium.analyst.adaptive.estimation import Estimate
 from panbayes.consortium.analyst.adaptive.forest import Forest
-from panbayes.consortium.analyst.adaptive.grouping import Groups, group, grouped, shares_of_cells
+from panbayes.consortium.analyst.adaptive.grouping import Groups, group, grouped, groups_within
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 
 __all__ = ["Offer", "pair_offers", "price", "triple_offers", "turns"]
@@ -49,20 +50,20 @@ class Offer:
 
 
 def pair_offers(
-    budget: Budget, plan: Plan, estimates: Sequence[Estimate], ordered: Sequence[bool], total: float, holders: int
+    grant: Grant, division: Division, estimates: Sequence[Estimate], ordered: Sequence[bool], total: float, holders: int
 ) -> list[Offer]:
     """Offer every pair of attributes; an uncertain distribution of one looks like a dependency, and adds to the price.
     """  # fmt: skip
-    if not plan.pair_picks:
+    if not division.pair_picks:
         return []
-    deviation = budget.law(plan.pairs * (1 - CHOOSING) / plan.pair_picks, holders).deviation
-    singles = [estimate.share for estimate in estimates]
+    deviation = grant.law(division.pairs * (1 - CHOOSING) / division.pair_picks, holders=holders).deviation
+    singles = [estimate.distribution for estimate in estimates]
     pairs = list(combinations(range(len(singles)), 2))
     cells = _cells(total, deviation, len(pairs))
     cut = _Cutter(singles, ordered)
     offers = []
     for pair in pairs:
-        counts = shares_of_cells([singles[a].size for a in pair], cells)
+        counts = groups_within([singles[a].size for a in pair], cells)
         axes = [(a, cut(a, count)) for a, count in zip(pair, counts, strict=True)]
         doubt = sum(float(np.sqrt(np.bincount(groups, estimates[a].variance)).sum()) for a, groups in axes)
         offers.append(_offer(axes, deviation, MEAN_ABSOLUTE / 2 * doubt))
@@ -70,8 +71,8 @@ def pair_offers(
 
 
 def triple_offers(
-    budget: Budget,
-    plan: Plan,
+    grant: Grant,
+    division: Division,
     forest: Forest,
     singles: Sequence[FloatArray],
     ordered: Sequence[bool],
@@ -82,30 +83,30 @@ def triple_offers(
 
     What is expected is a distribution over the cells of the offer.
     """
-    deviation = budget.law(plan.triples * (1 - CHOOSING) / plan.triple_picks, holders).deviation
+    deviation = grant.law(division.triples * (1 - CHOOSING) / division.triple_picks, holders=holders).deviation
     cells = _cells(total, deviation, len(singles) ** 2 // 2)
     cut = _Cutter(singles, ordered)
-    own = forest.singles()
+    own = forest.engine.posteriors({})
     place = {x: i for i, x in enumerate(forest.order)}
     offers: list[Offer] = []
-    shares: list[FloatArray] = []
+    distributions: list[FloatArray] = []
     for second in range(len(singles)):
         of_second = cut(second, max(2, math.floor(cells ** (1 / 3) + 1e-9)))
         count = int(of_second.max()) + 1
-        joints = forest.joint_with(second, of_second, own)
+        joints = forest.engine.joints(second, of_second)
         for x in forest.order[place[second] + 1 :]:
             parent = forest.parents[x]
             entries = own[x].size * own[second].size * (own[parent].size if parent is not None else 0)
             if parent is None or parent == second or entries > MOST_PARAMETERS:
                 continue
-            counts = shares_of_cells((own[x].size, own[parent].size), cells / count)
+            counts = groups_within((own[x].size, own[parent].size), cells / count)
             of_x, of_parent = cut(x, counts[0]), cut(parent, counts[1])
             # p(second, parent)·p(x | parent), added up by groups of the parent; axes end as (x, parent, second).
             conditional = grouped(forest.tables[x], of_x, 1)
             joint = grouped(joints[parent].T[:, :, None] * conditional[:, None, :], of_parent, 0)
             offers.append(_offer([(x, of_x), (parent, of_parent), (second, of_second)], deviation))
-            shares.append(joint.transpose(2, 0, 1))
-    return offers, shares
+            distributions.append(joint.transpose(2, 0, 1))
+    return offers, distributions
 
 
 def turns(records: Mapping[str, float], picks: int) -> list[tuple[str, int]]:
@@ -124,10 +125,10 @@ def turns(records: Mapping[str, float], picks: int) -> list[tuple[str, int]]:
     return [(name, found[name]) for name in order if found[name]]
 
 
-def price(offer: Offer, expected: FloatArray, share: float) -> int:
-    """Return the penalty of an offer to a holder with a ``share`` of all records, of whose own so many are expected."""
+def price(offer: Offer, expected: FloatArray, fraction: float) -> int:
+    """Return the price of an offer to a holder with a ``fraction`` of all records, who has so many ``expected``."""
     chance = MEAN_ABSOLUTE / 2 * float(np.sqrt(expected).sum())
-    return min(round(offer.penalty * share + chance), 2**31 - 1)
+    return min(round(offer.penalty * fraction + chance), 2**31 - 1)
 
 
 class _Cutter:

@@ -58,6 +58,6 @@ def fingerprint(table: Table) -> bytes:
     return digest.digest()
 
 
-def keyed(key: bytes, print_of_records: bytes) -> bytes:
-    """Return what a ledger with this ``key`` stores for a :func:`fingerprint`."""
-    return hmac.digest(key, b"panbayes binding 1" + print_of_records, "sha256")
+def keyed(key: bytes, records: bytes) -> bytes:
+    """Return what a ledger with this ``key`` stores for ``records`` (a :func:`fingerprint`)."""
+    return hmac.digest(key, b"panbayes binding 1" + records, "sha256")

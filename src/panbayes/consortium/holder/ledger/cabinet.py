@@ -1,6 +1,6 @@
-"""Where the ledgers of holders in this process live, and which one belongs to which records.
+"""A holder's filing cabinet: where ledgers lie, and which one belongs to which records.
 
-They lie in a folder ``ledgers`` (mode 0700) of the state directory: ``--state DIR``, or the user's own (on Linux
+Ledgers lie in a folder ``ledgers`` (mode 0700) of the state directory: ``--state DIR``, or the user's own (on Linux
 ``~/.local/state/panbayes``). A ledger belongs to *records*, so it is looked for by them first and by the holder's name
 second:
 
@@ -29,8 +29,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import platformdirs
 
@@ -38,77 +39,93 @@ from panbayes.consortium.holder.ledger.binding import Bindings
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.errors import InputError, LedgerError
 
-__all__ = ["SUFFIX", "ledger_files", "ledger_folder", "ledger_path", "open_ledgers"]
+__all__ = ["SUFFIX", "Cabinet"]
 
 SUFFIX: Final = ".ledger"
 
 
-def ledger_folder(state: str | Path | None) -> Path:
-    """Return the folder of the ledgers in a state directory, by default the user's."""
-    base = platformdirs.user_state_path("panbayes") if state is None else Path(state)
-    return base / "ledgers"
+@dataclass(frozen=True, slots=True)
+class Cabinet:
+    """The ledgers in one ``folder``.
 
-
-def ledger_path(state: str | Path | None, holder: str) -> Path:
-    """Return where the ledger of a holder goes, by its name; names that look alike in a file system stay apart.
-
-    >>> ledger_path("state", "St. Mary's").name
-    'st-mary-s-e7787f2f.ledger'
+    >>> Cabinet.in_state("state").path("St. Mary's").as_posix()
+    'state/ledgers/st-mary-s-e7787f2f.ledger'
     """
-    plain = re.sub(r"[^a-z0-9]+", "-", holder.lower()).strip("-")[:40]
-    return ledger_folder(state) / f"{plain or 'holder'}-{hashlib.sha256(holder.encode()).hexdigest()[:8]}{SUFFIX}"
 
+    folder: Path
 
-def ledger_files(state: str | Path | None) -> list[Path]:
-    """Return the ledgers in a state directory, by name."""
-    return sorted(path for path in ledger_folder(state).glob(f"*{SUFFIX}") if not path.name.startswith("."))
+    @classmethod
+    def in_state(cls, state: str | Path | None) -> Self:
+        """Return the cabinet of a state directory, by default the user's."""
+        return cls((platformdirs.user_state_path("panbayes") if state is None else Path(state)) / "ledgers")
 
+    def path(self, holder: str) -> Path:
+        """Return where the ledger of a holder goes, by its name; names that look alike in a file system stay apart."""
+        plain = re.sub(r"[^a-z0-9]+", "-", holder.lower()).strip("-")[:40]
+        return self.folder / f"{plain or 'holder'}-{hashlib.sha256(holder.encode()).hexdigest()[:8]}{SUFFIX}"
 
-def open_ledgers(state: str | Path | None, holders: Mapping[str, tuple[str, bytes]]) -> dict[str, Ledger]:
-    """Open the ledger of each holder's records, or of this holder, or a new one; see the module.
+    def files(self) -> list[Path]:
+        """Return the ledgers there are, by name."""
+        return sorted(path for path in self.folder.glob(f"*{SUFFIX}") if not path.name.startswith("."))
 
-    ``holders`` gives, by name, the hash of the schema and the fingerprint of the records under it. The ledgers are
-    bound to the records; two holders with the same records get the same ledger. The caller closes them.
-    """
-    with _locked(state), ExitStack() as opened:
-        known = {path: _bindings(path) for path in ledger_files(state)}
-        ledgers: dict[str, Ledger] = {}
-        for holder, (schema, records) in holders.items():
-            found = [path for path, bindings in known.items() if bindings.belongs_to(schema, records)]
-            if len(found) > 1:
-                raise LedgerError(
-                    str(found[0]),
-                    found=f"belongs to the same records as {found[1].name}",
-                    remedy="keep the one with more entries (`panbayes holder ledger show`) and move the other away",
-                )
-            path = found[0] if found else ledger_path(state, holder)
-            ledger = opened.enter_context(Ledger.open(path, create=True))
-            with ledger.transaction() as transaction:
-                transaction.bind(schema, records)
-                known[path] = transaction.bindings()
-            ledgers[holder] = ledger
-        opened.pop_all()
-        return ledgers
+    def open(self, holders: Mapping[str, tuple[str, bytes]]) -> dict[str, Ledger]:
+        """Open the ledger of each holder's records, or of this holder, or a new one; see the module.
+
+        ``holders`` gives, by name, the hash of the schema and the fingerprint of the records under it. The ledgers are
+        bound to the records; two holders with the same records get the same ledger. The caller closes them.
+        """
+        with self._locked(), ExitStack() as on_error:
+            bindings = {path: _bindings(path) for path in self.files()}
+            ledgers: dict[str, Ledger] = {}
+            for holder, (schema, records) in holders.items():
+                path = _bound_to(bindings, schema, records) or self.path(holder)
+                ledger = on_error.enter_context(Ledger.open(path, create=True))
+                with ledger.transaction() as transaction:
+                    transaction.bind(schema, records)
+                    bindings[path] = transaction.bindings()
+                ledgers[holder] = ledger
+            on_error.pop_all()
+            return ledgers
+
+    def make_folder(self, *, argument: str = "--state") -> None:
+        """Make the folder, for its owner only, if there is none. ``argument`` names it in the error."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unusable(error, argument) from None
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.make_folder()
+        try:
+            lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise self._unusable(error, "--state") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _unusable(self, error: OSError, argument: str) -> InputError:
+        reason = (error.strerror or "not writable").lower()
+        return InputError(
+            argument, found=f"{self.folder} cannot be used ({reason})", remedy="give a folder that you may write to"
+        )
 
 
 def _bindings(path: Path) -> Bindings:
-    with Ledger.open(path) as ledger, ledger.transaction(write=False) as transaction:
+    with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
         return transaction.bindings()
 
 
-@contextmanager
-def _locked(state: str | Path | None) -> Iterator[None]:
-    folder = ledger_folder(state)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        reason = (error.strerror or "not writable").lower()
-        raise InputError(
-            "--state", found=f"{folder} cannot be used ({reason})", remedy="give a folder that you may write to"
-        ) from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
+def _bound_to(bindings: Mapping[Path, Bindings], schema: str, records: bytes) -> Path | None:
+    """Return the ledger that is bound to these records; None if there is none."""
+    paths = [path for path, bound in bindings.items() if bound.belongs_to(schema, records)]
+    if len(paths) > 1:
+        raise LedgerError(
+            str(paths[0]),
+            found=f"belongs to the same records as {paths[1].name}",
+            remedy="keep the one with more entries (`panbayes holder ledger show`) and move the other away",
+        )
+    return paths[0] if paths else None

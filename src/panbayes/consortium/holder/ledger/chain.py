@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import msgspec
 
 from panbayes.consortium.protocol.codec import encode
-from panbayes.consortium.protocol.messages import Release
+from panbayes.consortium.protocol.envelope import Release
 from panbayes.privacy.loss import Loss
 
 __all__ = ["Entry", "first_head", "loss_text", "next_head", "reply_digest"]

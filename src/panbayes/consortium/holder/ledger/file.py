@@ -12,6 +12,11 @@ Why these settings:
   short file is a damaged one and never taken for a new one.
 * Triggers refuse to change or delete what has been charged. They guard against slips, not against somebody with an
   editor: that is what the hash chain is for.
+
+A ledger of an older version (:mod:`panbayes.consortium.holder.ledger.versions`) is brought to the newest when it is
+opened for use (:func:`connect`), in one transaction: a crash leaves the old version whole. A damaged one is left as it
+is. Who only looks (:func:`connect_reading`) changes nothing: an older ledger is copied into memory and brought to the
+newest there. A newer version is refused, also by a process that had the ledger open before.
 """
 
 from __future__ import annotations
@@ -19,154 +24,186 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from panbayes.consortium.holder.ledger import versions
 from panbayes.errors import LedgerError
 from panbayes.files import new_file
 
-__all__ = ["BUSY_SECONDS", "connect", "create", "guarded", "memory"]
+__all__ = ["BUSY_SECONDS", "atomic", "connect", "connect_memory", "connect_reading", "create", "guarded"]
 
 BUSY_SECONDS: Final = 60.0
 """How long to wait for another process that holds the ledger."""
-
-APPLICATION: Final = int.from_bytes(b"panb", "big")
-VERSION: Final = 1
-
-_TABLES: Final = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TABLE caps (position INTEGER PRIMARY KEY, after INTEGER NOT NULL, loss TEXT);
-CREATE TABLE bindings (schema TEXT PRIMARY KEY, digest BLOB NOT NULL);
-CREATE TABLE studies (hash TEXT PRIMARY KEY, content TEXT NOT NULL);
-CREATE TABLE entries (
-    sequence INTEGER PRIMARY KEY,
-    study TEXT NOT NULL REFERENCES studies,
-    question TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL,
-    loss TEXT NOT NULL,
-    reply TEXT NOT NULL,
-    head TEXT NOT NULL,
-    asked BLOB NOT NULL,
-    replied BLOB NOT NULL
-);
-CREATE INDEX spending ON entries (study, kind, loss);
-"""
-_KEPT: Final = ("caps", "studies", "entries")
-_TRIGGER: Final = (
-    "CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
-)
 
 
 def create(path: Path) -> bool:
     """Make an empty ledger at ``path``; return False if something is there already."""
     try:
-        with new_file(path) as temporary, guarded(path):
-            connection = sqlite3.connect(temporary, isolation_level=None)
-            with closing(connection):
-                # Nobody else knows the file yet: what counts is that it is on disk before it gets its name.
-                connection.execute("PRAGMA journal_mode=OFF")
-                _initialise(connection, lambda: secrets.token_bytes(32))
+        with new_file(path) as temporary, guarded(path), closing(_open(temporary)) as connection:
+            # Nobody else knows the file yet: what counts is that it is on disk before it gets its name.
+            connection.execute("PRAGMA journal_mode=OFF")
+            with _begun(connection, write=True):
+                versions.migrate(connection, _secret)
     except FileExistsError:
         return False
     except OSError as error:
-        raise _cannot_be_made(path, error) from None
+        raise LedgerError(
+            str(path),
+            found=f"cannot be made ({(error.strerror or 'not writable').lower()})",
+            remedy="give a folder that exists, on a local disk, that you may write to",
+        ) from None
     return True
 
 
-def _cannot_be_made(path: Path, error: OSError) -> LedgerError:
-    return LedgerError(
-        str(path),
-        found=f"cannot be made ({(error.strerror or 'not writable').lower()})",
-        remedy="give a folder that exists, on a local disk, that you may write to",
-    )
-
-
-def memory() -> sqlite3.Connection:
-    """Make a ledger that is gone when it is closed. It is always the same one, so that a simulation can be repeated."""
-    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    _initialise(connection, lambda: bytes(32))
-    return connection
-
-
 def connect(path: Path, *, busy_seconds: float) -> sqlite3.Connection:
-    """Open a ledger that exists, after checking that it is one and that nobody else may read it."""
-    try:
-        found = path.stat()
-    except OSError as error:
-        reason = (error.strerror or "unreadable").lower()
-        raise LedgerError(str(path), found=f"cannot be read ({reason})", remedy="check the path") from None
-    if not stat.S_ISREG(found.st_mode):
-        raise LedgerError(str(path), found="is not a file", remedy="give a ledger file")
-    if found.st_mode & 0o077:
-        raise LedgerError(
-            str(path),
-            found=f"may be read by others (mode {stat.S_IMODE(found.st_mode):04o})",
-            remedy=f"run: chmod 600 {path}",
-        )
-    with guarded(path):
-        # check_same_thread: the ledger has its own lock, and a federation asks from several threads.
-        connection = sqlite3.connect(
-            path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=64
-        )
-        try:
-            _configure(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+    """Open a ledger for use, after checking that it is one and that nobody else may read it."""
+    _check_file(path)
+    with guarded(path), ExitStack() as on_error:
+        connection = _open(path, busy_seconds)
+        on_error.callback(connection.close)
+        version = _known_version(connection, path)
+        mode = connection.execute("PRAGMA journal_mode=TRUNCATE").fetchone()[0]
+        if mode != "truncate":
+            raise LedgerError(str(path), found=f"keeps its journal by {mode}", remedy="close what else has it open")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA fullfsync=ON")
+        if version < versions.newest():
+            _upgrade(connection, path)
+        connection.execute("PRAGMA foreign_keys=ON")
+        on_error.pop_all()
+        return connection
+
+
+def connect_reading(path: Path, *, busy_seconds: float) -> sqlite3.Connection:
+    """Open a ledger to look at it: the file is not changed, except that a transaction cut off by a crash is undone."""
+    _check_file(path)
+    with guarded(path), ExitStack() as on_error:
+        connection = _open(path, busy_seconds)
+        on_error.callback(connection.close)
+        if _known_version(connection, path) < versions.newest():
+            copy = _open()
+            on_error.callback(copy.close)
+            with closing(connection), _begun(connection, write=False):
+                _known_version(connection, path)  # takes the lock, so that the copy need not wait for it
+                connection.backup(copy)
+            _upgrade(copy, path)
+            connection = copy
+        connection.execute("PRAGMA query_only=ON")
+        on_error.pop_all()
+        return connection
+
+
+def connect_memory() -> sqlite3.Connection:
+    """Make a ledger that is gone when it is closed. It is always the same one, so that a simulation can be repeated."""
+    connection = _open()
+    with _begun(connection, write=True):
+        versions.migrate(connection, lambda: bytes(32))
+    connection.execute("PRAGMA foreign_keys=ON")
     return connection
+
+
+@contextmanager
+def atomic(connection: sqlite3.Connection, path: Path | None, *, write: bool) -> Iterator[None]:
+    """Run the block as one transaction: all of it is committed, durably, when the block ends well; else none of it."""
+    with guarded(path), _begun(connection, write=write):
+        if _known_version(connection, path) < versions.newest():
+            raise _damaged(path)
+        yield
 
 
 @contextmanager
 def guarded(path: Path | None) -> Iterator[None]:
     """Turn SQLite's errors into one line for the holder."""
-    name = "ledger" if path is None else str(path)
     try:
         yield
     except UnicodeDecodeError:
         # Names and texts of a damaged file, and SQLite's messages about them, need not be text.
-        raise LedgerError(name, found="is damaged", remedy="run `panbayes holder ledger verify`") from None
+        raise _damaged(path) from None
     except sqlite3.Error as error:
         kind = getattr(error, "sqlite_errorname", "")
         if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             raise LedgerError(
-                name,
+                _name(path),
                 found="is in use by another process",
                 remedy="let that one finish and run this again: what has been answered is free to ask for again",
             ) from None
         raise LedgerError(
-            name,
+            _name(path),
             found=f"cannot be used ({error})",
             remedy="see that the disk has room; if the file is damaged, run `panbayes holder ledger verify`",
         ) from None
 
 
-def _initialise(connection: sqlite3.Connection, number: Callable[[], bytes]) -> None:
-    connection.execute("BEGIN")
-    for statement in _TABLES.split(";"):
-        connection.execute(statement)
-    for table in _KEPT:
-        for verb in ("update", "delete"):
-            connection.execute(_TRIGGER.format(table=table, verb=verb))
-    for key in ("ledger", "key"):
-        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, number()))
-    connection.execute(f"PRAGMA application_id={APPLICATION}")
-    connection.execute(f"PRAGMA user_version={VERSION}")
-    connection.execute("COMMIT")
+def _open(path: Path | str = ":memory:", busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    # check_same_thread: the ledger has its own lock, and a federation asks from several threads.
+    return sqlite3.connect(
+        path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=64
+    )
 
 
-def _configure(connection: sqlite3.Connection, path: Path) -> None:
-    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-        raise LedgerError(str(path), found="is not a ledger, or a damaged one", remedy="give a ledger file")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != VERSION:
+def _secret() -> bytes:
+    return secrets.token_bytes(32)
+
+
+@contextmanager
+def _begun(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _check_file(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        reason = (error.strerror or "unreadable").lower()
+        raise LedgerError(str(path), found=f"cannot be read ({reason})", remedy="check the path") from None
+    if not stat.S_ISREG(mode):
+        raise LedgerError(str(path), found="is not a file", remedy="give a ledger file")
+    if mode & 0o077:
         raise LedgerError(
-            str(path), found=f"is a ledger of version {version}", remedy=f"this panbayes knows version {VERSION}"
+            str(path),
+            found=f"may be read by others (mode {stat.S_IMODE(mode):04o})",
+            remedy=f"run: chmod 600 {path}",
         )
-    mode = connection.execute("PRAGMA journal_mode=TRUNCATE").fetchone()[0]
-    if mode != "truncate":
-        raise LedgerError(str(path), found=f"keeps its journal by {mode}", remedy="close what else has it open")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA fullfsync=ON")
-    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _known_version(connection: sqlite3.Connection, path: Path | None) -> int:
+    """Return the version of a ledger, or refuse what is none and what is newer."""
+    if connection.execute("PRAGMA application_id").fetchone()[0] != versions.APPLICATION:
+        raise LedgerError(_name(path), found="is not a ledger, or a damaged one", remedy="give a ledger file")
+    version = versions.version_of(connection)
+    if version > versions.newest():
+        raise LedgerError(
+            _name(path),
+            found=f"is a ledger of version {version}, and this panbayes knows versions up to {versions.newest()}",
+            remedy="use a newer panbayes",
+        )
+    if version < 1:
+        raise _damaged(path)
+    return version
+
+
+def _upgrade(connection: sqlite3.Connection, path: Path) -> None:
+    with _begun(connection, write=True):
+        _known_version(connection, path)  # another process may have brought it here, or further, meanwhile
+        if list(connection.execute("PRAGMA integrity_check(1)")) != [("ok",)]:
+            raise _damaged(path)
+        versions.migrate(connection, _secret)
+        if list(connection.execute("PRAGMA foreign_key_check")):
+            raise _damaged(path)
+
+
+def _damaged(path: Path | None) -> LedgerError:
+    return LedgerError(_name(path), found="is damaged", remedy="run `panbayes holder ledger verify`")
+
+
+def _name(path: Path | None) -> str:
+    return "ledger" if path is None else str(path)

@@ -7,48 +7,36 @@ with the question and the reply it paid for, so that the same question gets the 
 
 All writing goes through :meth:`Ledger.transaction`: either everything in it is on disk when it ends, or nothing of it
 ever happened, whatever kills the process. The file itself is explained in
-:mod:`panbayes.consortium.holder.ledger.file`. :meth:`Ledger.in_memory` is a ledger in memory for simulated noise, where
-nothing is spent because nothing is private.
+:mod:`panbayes.consortium.holder.ledger.file`, its tables in :mod:`panbayes.consortium.holder.ledger.versions`.
+:meth:`Ledger.in_memory` is a ledger in memory for simulated noise, where nothing is spent because nothing is private.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Self
 
-from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger import file as ledger_file
-from panbayes.consortium.holder.ledger.binding import Bindings, keyed
-from panbayes.consortium.holder.ledger.chain import Entry, first_head, loss_text
+from panbayes.consortium.holder.ledger.chain import Entry
+from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
+from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.errors import InternalError, LedgerError
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss, total
-from panbayes.privacy.losses import grant, loss_from_json
 
-__all__ = ["Ledger", "Promise", "Spending", "Summary", "Transaction", "granted"]
-
-
-Promise: TypeAlias = tuple[str, int | None]
-"""What a loss means: the adjacency, and how many records a person may have (None: the unit is the record)."""
-
-
-def granted(agreed: Mapping[str, str]) -> Loss:
-    """Return what a study may spend, from its stored content."""
-    return grant(Fraction(agreed["epsilon"]), delta=Fraction(agreed["delta"]))
+__all__ = ["Ledger", "Spending", "Summary"]
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one study was granted and has spent. ``study`` is its hash, ``grant`` its ε."""
+    """What one study may spend (its ``grant``) and has spent. ``study`` is its hash."""
 
     study: str
     name: str
@@ -78,147 +66,43 @@ class Summary:
         return None if self.cap is None else self.cap.less(self.spent)
 
 
-class Transaction:
-    """One turn with a ledger, alone with it if it was opened for writing; ends with the ``with`` block."""
-
-    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
-        """Work on a connection inside BEGIN … COMMIT."""
-        self.connection = connection
-        self._name = name
-
-    def secret(self, key: str) -> bytes:
-        """Return the ledger's random number ("ledger", behind the first head) or its binding "key"."""
-        return bytes(self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()[0])
-
-    def last(self) -> tuple[int, str]:
-        """Return the sequence number and the head of the newest entry."""
-        row = self.connection.execute("SELECT sequence, head FROM entries ORDER BY sequence DESC LIMIT 1").fetchone()
-        return (0, first_head(self.secret("ledger"))) if row is None else (int(row[0]), str(row[1]))
-
-    def stored(self, question: str) -> tuple[bytes, bytes] | None:
-        """Return the bytes of the question with this id and of its reply, if it was answered before."""
-        row = self.connection.execute("SELECT asked, replied FROM entries WHERE question = ?", (question,)).fetchone()
-        return None if row is None else (bytes(row[0]), bytes(row[1]))
-
-    def times(self, study: str, kind: str) -> int:
-        """Count the study's charges for questions of one kind."""
-        found = self.connection.execute("SELECT COUNT(*) FROM entries WHERE study = ? AND kind = ?", (study, kind))
-        return int(found.fetchone()[0])
-
-    def spent(self) -> dict[str, Loss]:
-        """Return the exact spending of every study charged so far, by its hash."""
-        rows = self.connection.execute("SELECT study, loss, COUNT(*) FROM entries GROUP BY study, loss")
-        sums: dict[str, Loss] = {}
-        for study, loss, times in rows:
-            sums[study] = self.loss(loss).times(times).add(sums.get(study, NOTHING))
-        return sums
-
-    def cap(self) -> Loss | None:
-        """Return the cap in force."""
-        row = self.connection.execute("SELECT loss FROM caps ORDER BY position DESC LIMIT 1").fetchone()
-        return None if row is None or row[0] is None else self.loss(row[0])
-
-    def set_cap(self, cap: Loss | None) -> None:
-        """Put another cap in force; the earlier ones stay on record."""
-        text = None if cap is None else self._text(cap)
-        self.connection.execute("INSERT INTO caps (after, loss) VALUES (?, ?)", (self.last()[0], text))
-
-    def bindings(self) -> Bindings:
-        """Return which records the ledger belongs to."""
-        digests = {str(schema): bytes(digest) for schema, digest in self.connection.execute("SELECT * FROM bindings")}
-        return Bindings(self.secret("key"), digests)
-
-    def promises(self) -> set[Promise]:
-        """Return to whom the studies charged here promised their losses: adjacency, and records per person."""
-        contents = (json.loads(row[0]) for row in self.connection.execute("SELECT content FROM studies"))
-        return {(content["adjacency"], content["max_records"]) for content in contents}
-
-    def bind(self, schema: str, records: bytes) -> None:
-        """Bind the ledger to ``records`` (a fingerprint), or refuse if it has been used for others.
-
-        A binding under which nothing has been charged gives way.
-        """
-        if self.bindings().belongs_to(schema, records):
-            return
-        contents = (json.loads(row[0]) for row in self.connection.execute("SELECT content FROM studies"))
-        if any(content["schema"] == schema for content in contents):
-            raise LedgerError(
-                self._name,
-                found="belongs to other records than those given",
-                remedy="give the records it was first used for; if they have changed for good, keep this ledger and "
-                "start a new one: people in both have then spent both",
-            )
-        digest = keyed(self.secret("key"), records)
-        self.connection.execute("INSERT OR REPLACE INTO bindings VALUES (?, ?)", (schema, digest))
-
-    def record(self, entry: Entry, *, study: Study, asked: bytes, replied: bytes) -> None:
-        """Append a charge together with the question and the reply it pays for."""
-        content = json.dumps(study.canonical(), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-        self.connection.execute("INSERT OR IGNORE INTO studies VALUES (?, ?)", (entry.study, content))
-        self.connection.execute(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                entry.sequence,
-                entry.study,
-                entry.question,
-                entry.kind,
-                self._text(entry.loss),
-                entry.reply,
-                entry.head,
-                asked,
-                replied,
-            ),
-        )
-        # Kept apart as well, so that a ledger cut short by hand shows.
-        self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('head', ?)", (entry.head.encode(),))
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield every entry in order."""
-        rows = self.connection.execute(
-            "SELECT sequence, study, question, kind, loss, reply, head FROM entries ORDER BY sequence"
-        )
-        for sequence, study, question, kind, loss, reply, head in rows:
-            yield Entry(sequence, study, question, kind, self.loss(loss), reply, head)
-
-    def _text(self, loss: Loss) -> str:
-        """Write a loss, and see that it can be read again: a ledger must never hold what it cannot add up."""
-        text = loss_text(loss)
-        if self.loss(text) != loss:
-            raise InternalError("a loss does not survive being written")
-        return text
-
-    def loss(self, text: str) -> Loss:
-        """Read a stored loss."""
-        try:
-            data = json.loads(text)
-        except ValueError:
-            data = None
-        return loss_from_json(data, argument=self._name)
-
-
 class Ledger:
     """A holder's ledger; see the module. Close it, or use it in a ``with`` block."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path | None, busy_seconds: float) -> None:
-        """Wrap an open connection; use :meth:`open` or :meth:`throwaway`."""
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path | None, *, busy_seconds: float, writable: bool = True
+    ) -> None:
+        """Wrap an open connection; use :meth:`open`, :meth:`read` or :meth:`in_memory`."""
         self.path = path
         self._connection = connection
         self._busy_seconds = busy_seconds
+        self._writable = writable
+        self._closed = False
         self._lock = threading.Lock()
         self._process = os.getpid()
 
     @classmethod
-    def open(cls, path: str | Path, *, create: bool = False, busy_seconds: float = ledger_file.BUSY_SECONDS) -> Ledger:
-        """Open the ledger at ``path``; with ``create``, make an empty one if nothing is there."""
-        place = Path(path)
-        if create and not place.exists():
-            ledger_file.create(place)
-        return cls(ledger_file.connect(place, busy_seconds=busy_seconds), place, busy_seconds)
+    def open(cls, path: str | Path, *, create: bool = False, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open the ledger at ``path`` for use; with ``create``, make an empty one if nothing is there.
+
+        A ledger of an older version is brought to the newest.
+        """
+        file = Path(path)
+        if create and not file.exists():
+            ledger_file.create(file)
+        return cls(ledger_file.connect(file, busy_seconds=busy_seconds), file, busy_seconds=busy_seconds)
 
     @classmethod
-    def in_memory(cls) -> Ledger:
+    def read(cls, path: str | Path, *, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open the ledger at ``path`` to look at it. The file stays as it is, whatever its version."""
+        file = Path(path)
+        connection = ledger_file.connect_reading(file, busy_seconds=busy_seconds)
+        return cls(connection, file, busy_seconds=busy_seconds, writable=False)
+
+    @classmethod
+    def in_memory(cls, *, busy_seconds: float = BUSY_SECONDS) -> Self:
         """Return an empty ledger in memory, for simulated noise."""
-        return cls(ledger_file.memory(), None, ledger_file.BUSY_SECONDS)
+        return cls(ledger_file.connect_memory(), None, busy_seconds=busy_seconds)
 
     @property
     def durable(self) -> bool:
@@ -232,23 +116,21 @@ class Ledger:
 
     @contextmanager
     def transaction(self, *, write: bool = True) -> Iterator[Transaction]:
-        """Take a turn: all of it is committed, durably, when the block ends well; else none of it.
+        """Begin a transaction: all of it is committed, durably, when the block ends well; else none of it.
 
-        Only one writer at a time, whichever process it is in; others wait ``busy_seconds`` and then fail.
+        There is one writer at a time, whichever process it is in; others wait ``busy_seconds`` and then fail.
         """
         if os.getpid() != self._process:
             raise InternalError("a ledger must be opened by the process that uses it")
+        if write and not self._writable:
+            raise InternalError("a ledger that was opened to be read cannot be written to")
         if not self._lock.acquire(timeout=self._busy_seconds):
             raise LedgerError(self.name, found="is in use by this process", remedy="let the other run finish")
         try:
-            with ledger_file.guarded(self.path):
-                self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                try:
-                    yield Transaction(self._connection, self.name)
-                    self._connection.execute("COMMIT")
-                finally:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
+            if self._closed:
+                raise InternalError("a ledger was used after it was closed")
+            with ledger_file.atomic(self._connection, self.path, write=write):
+                yield Transaction(self._connection, self.name)
         finally:
             self._lock.release()
 
@@ -265,17 +147,19 @@ class Ledger:
     def summary(self) -> Summary:
         """Return where the ledger stands."""
         with self.transaction(write=False) as transaction:
-            spent = transaction.spent()
-            studies = []
-            for study, content in transaction.connection.execute("SELECT hash, content FROM studies ORDER BY rowid"):
-                agreed = json.loads(content)
-                entries = transaction.connection.execute(
-                    "SELECT COUNT(*) FROM entries WHERE study = ?", (study,)
-                ).fetchone()
-                total = spent.get(study, NOTHING)
-                studies.append(Spending(study, agreed["name"], granted(agreed), total, entries[0]))
+            spent, releases = transaction.spent(), transaction.releases()
+            studies = tuple(
+                Spending(
+                    study.hash,
+                    study.name,
+                    study.grant,
+                    spent.get(study.hash, NOTHING),
+                    releases.get(study.hash, 0),
+                )
+                for study in transaction.studies()
+            )
             sequence, head = transaction.last()
-            return Summary(tuple(studies), transaction.cap(), sequence, first_head(transaction.secret("ledger")), head)
+            return Summary(studies, transaction.cap(), sequence, transaction.first(), head)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry."""
@@ -284,6 +168,7 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of the file."""
+        self._closed = True
         self._connection.close()
 
     def __enter__(self) -> Self:

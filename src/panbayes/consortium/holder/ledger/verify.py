@@ -20,15 +20,16 @@ for the heads that came with their releases.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator
 
-from panbayes.consortium.holder import agreement, answers
-from panbayes.consortium.holder.ledger.chain import Entry, first_head, next_head, reply_digest
-from panbayes.consortium.holder.ledger.ledger import Ledger, Transaction, granted
+from panbayes.consortium.holder.handler import handler_of
+from panbayes.consortium.holder.ledger.chain import Entry, next_head, reply_digest
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.stored_study import read_study
+from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.protocol.codec import MalformedError, decode_question, decode_reply
-from panbayes.consortium.protocol.messages import Release
+from panbayes.consortium.protocol.envelope import Release
+from panbayes.consortium.protocol.queries import Query
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss, total
@@ -43,51 +44,54 @@ def verify(ledger: Ledger, *, heads: Iterable[str] = ()) -> list[str]:
     """
     try:
         with ledger.transaction(write=False) as transaction:
-            return list(_faults(transaction, ledger.durable, heads))
+            return list(_faults(transaction, ledger, heads))
     except InputError as error:
         return [error.found]
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return ["something in it is not what panbayes writes"]
 
 
-def _faults(transaction: Transaction, kept: bool, heads: Iterable[str]) -> Iterator[str]:
-    damage = [str(row[0]) for row in transaction.connection.execute("PRAGMA integrity_check(5)")]
-    if damage != ["ok"]:
-        yield f"the file is damaged: {damage[0]}"
+def _price(query: Query) -> tuple[str, Loss]:
+    """Return what an entry for this query must say: its kind and its loss."""
+    handler = handler_of(query)
+    return handler.kind, handler.loss(query)
+
+
+def _faults(transaction: Transaction, ledger: Ledger, heads: Iterable[str]) -> Iterator[str]:
+    damage = transaction.damage()
+    if damage is not None:
+        yield f"the file is damaged: {damage}"
         return
-    grants = {}
-    for study, content in transaction.connection.execute("SELECT hash, content FROM studies"):
-        if hashlib.sha256(content.encode()).hexdigest() != study:
-            yield f"study {study[:12]}: its content has been changed"
-        else:
-            grants[study] = granted(json.loads(content))
-    start = head = first_head(transaction.secret("ledger"))
-    chain = {start}
+    grants: dict[str, Loss] = {}
+    for study, content in transaction.contents():
+        try:
+            grants[study] = read_study(study, content, ledger=ledger.name).grant
+        except InputError as error:
+            yield error.found
+    first = head = transaction.first()
+    chain = {first}
     spent: dict[str, Loss] = {}
-    caps = list(transaction.connection.execute("SELECT after, loss FROM caps ORDER BY position"))
+    caps = transaction.caps()
     for number, entry in enumerate(transaction.entries(), start=1):
         where = f"entry {entry.sequence}"
         if entry.sequence != number:
             yield f"entry {number} is missing"
             return
-        yield from (f"{where}: {fault}" for fault in _entry_faults(transaction, entry, head, kept))
+        yield from (f"{where}: {fault}" for fault in _entry_faults(transaction, entry, head, private=ledger.durable))
         spent[entry.study] = entry.loss.add(spent.get(entry.study, NOTHING))
         if entry.study not in grants or not spent[entry.study].implies(grants[entry.study]):
             yield f"{where}: its study has spent more than it was granted"
         cap = next((loss for after, loss in reversed(caps) if after < number), None)
-        if cap is not None and not total(spent.values()).implies(transaction.loss(cap)):
+        if cap is not None and not total(spent.values()).implies(cap):
             yield f"{where}: the total is above the cap in force"
         head = entry.head
         chain.add(head)
-    stored = transaction.connection.execute("SELECT value FROM meta WHERE key = 'head'").fetchone()
-    if (start if stored is None else bytes(stored[0]).decode()) != head:
+    if (transaction.recorded_head() or first) != head:
         yield "the newest entries are missing"
     for received in heads:
         if received not in chain:
             yield f"head {received[:12]}… was given out and is not here: an older copy was restored, or it is forged"
 
 
-def _entry_faults(transaction: Transaction, entry: Entry, previous: str, kept: bool) -> Iterator[str]:
+def _entry_faults(transaction: Transaction, entry: Entry, previous: str, *, private: bool) -> Iterator[str]:
     expected = next_head(
         sequence=entry.sequence,
         study=entry.study,
@@ -110,11 +114,11 @@ def _entry_faults(transaction: Transaction, entry: Entry, previous: str, kept: b
         return
     if (question.id, question.study) != (entry.question, entry.study):
         yield "its question is another one"
-    if agreement.kind_of(question.query) != entry.kind or answers.loss_of(question.query) != entry.loss:
+    if (entry.kind, entry.loss) != _price(question.query):
         yield "it was charged for something else than was asked"
     if not isinstance(reply, Release) or reply.id != entry.question or reply.ledger != entry.head:
         yield "its reply is another one"
     elif reply_digest(reply, previous=previous) != entry.reply:
         yield "its reply has been changed"
-    elif reply.private != kept:
+    elif reply.private != private:
         yield "its reply has simulated noise"

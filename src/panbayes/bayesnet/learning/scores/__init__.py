@@ -1,0 +1,1 @@
+"""How strongly a child depends on its parents: one score a file."""

@@ -1,0 +1,34 @@
+"""Every score by its name: what the modules of this folder define."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from panbayes.bayesnet.learning.scores.score import Score
+from panbayes.discovery import discover
+from panbayes.errors import InputError, nearest
+
+__all__ = ["score_named", "scores"]
+
+
+@cache
+def scores() -> dict[str, Score]:
+    """Return every score by its name.
+
+    >>> sorted(scores())
+    ['F', 'I', 'R']
+    """
+    return {found.name: found for found in discover("panbayes.bayesnet.learning.scores", Score)}
+
+
+def score_named(name: str, *, argument: str = "score") -> Score:
+    """Return the score of this name, or complain about ``argument``.
+
+    >>> score_named("J")
+    Traceback (most recent call last):
+    ...
+    panbayes.errors.InputError: score: found "J"; known: F, I, R
+    """
+    if name not in scores():
+        raise InputError(argument, found=f'found "{name}"', remedy=nearest(name, sorted(scores())))
+    return scores()[name]

@@ -1,0 +1,82 @@
+"""The text of a new study file: every key with its meaning, from the one declaration that reads it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any, Final
+
+from panbayes.consortium.agreement.strategy import strategies
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.agreement.terms import STUDY_VERSION
+from panbayes.schema.declaration import Field, fields_of
+from panbayes.schema.toml_writer import toml_value
+
+__all__ = ["chosen_keys", "study_text"]
+
+WIDTH: Final = 100
+
+HEADING: Final = """\
+A study is the public agreement on what is learned, from which schema, how, and at which privacy. Every holder reads it
+and decides; what was agreed is known by the hash of this content. Comments and the order of the keys do not count.
+A key behind a # sign has its default; to set it, remove that sign."""
+
+
+def study_text(study: Study, *, schema: str) -> str:
+    """Return a study as a file with comments; ``schema`` is the path of its schema file from the study's folder.
+
+    Keys that have their default are commented out; reading the file gives the same study again.
+    """
+    lines = [*_comment(HEADING), "", f"version = {STUDY_VERSION}", ""]
+    for field in fields_of(Study):
+        lines += [*_comment(_meaning(field, study)), *_choices(field), _line(field, study, schema), ""]
+    return "\n".join(lines)
+
+
+def chosen_keys(study: Study) -> dict[str, str]:
+    """Return what a study says beside its name, schema and strategy, where that is not the default."""
+    usual = ("name", "schema", "strategy")
+    return {
+        field.name: _written(field, field.of(study))
+        for field in fields_of(Study)
+        if field.name not in usual and field.of(study) != field.default
+    }
+
+
+def _meaning(field: Field, study: Study) -> str:
+    common = ("name", "schema", "strategy", "epsilon", "adjacency", "delta")
+    read = field.name in common or field.name in study.how.reads
+    unread = "" if read else f' ("{study.strategy}" does not read it)'
+    return f"{field.key.meaning[:1].upper()}{field.key.meaning[1:]}{unread}. Takes {field.kind.words}."
+
+
+def _choices(field: Field) -> Iterator[str]:
+    if field.name == "strategy":
+        for strategy in strategies().values():
+            yield from _comment(f'"{strategy.name}": {strategy.summary}', "  ")
+
+
+def _line(field: Field, study: Study, schema: str) -> str:
+    value = field.of(study)
+    if field.name == "schema":
+        return f"schema = {toml_value(schema)}"
+    if field.name == "first" and value is None:
+        return f"# first = {_written(field, study.schema.names[0])}"
+    if field.name == "epsilon" and value is None:
+        return "# epsilon = 1.0"
+    kept = field.name in ("name", "strategy") or value != field.default
+    return f"{'' if kept else '# '}{field.name} = {_written(field, value)}"
+
+
+def _written(field: Field, value: Any) -> str:
+    return str(value) if field.kind.write is None else field.kind.write(value)
+
+
+def _comment(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        " ".join(text.split()),
+        WIDTH,
+        initial_indent=f"# {indent}",
+        subsequent_indent=f"# {indent * 2}",
+        break_on_hyphens=False,
+    )

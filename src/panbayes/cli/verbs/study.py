@@ -1,0 +1,137 @@
+"""``panbayes study``: write the study file that holders agree on, or show what it asks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from panbayes.cli.arguments import AsJson
+from panbayes.cli.help import add_command, new_group
+from panbayes.cli.study_file import chosen_keys, study_text
+from panbayes.cli.text import aligned, emit, plural
+from panbayes.consortium.agreement.study import Study
+from panbayes.errors import InputError
+from panbayes.files import write_text
+from panbayes.privacy.statement import neighbours
+from panbayes.privacy.written import parse_epsilon
+from panbayes.schema.schema import Schema
+
+__all__ = ["register"]
+
+HELP = """Write the study file that holders agree on, or show what it asks.
+
+Examples:
+    panbayes study new study.toml --schema clinic.toml --epsilon 1
+    panbayes study show study.toml
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group ``study``."""
+    group = new_group(HELP)
+    add_command(group, new)
+    add_command(group, show)
+    app.add_typer(group, name="study")
+
+
+def new(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The study file to write (TOML); it must not exist.")],
+    schema: Annotated[Path, typer.Option(metavar="FILE", help="The schema file (TOML) that the holders share.")],
+    epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="ε for every holder's people, such as 1 or 0.5.")],
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What the study is called.", show_default="the study file's name"),
+    ] = None,
+    strategy: Annotated[
+        str, typer.Option(metavar="NAME", help="How it is learned; the file says what each strategy asks for.")
+    ] = "adaptive",
+    as_json: AsJson = False,
+) -> None:
+    """Write a study file with every key, what it means and its default.
+
+    Read it, change what you like, and give the same file to every holder.
+
+    Examples:
+        panbayes study new study.toml --schema clinic.toml --epsilon 1
+        panbayes study new strict.toml --schema clinic.toml --epsilon 0.1 \\
+            --name "three clinics" --strategy noisy-majority-voting
+    """
+    if study.exists():
+        raise InputError("STUDY", found=f"{study} exists", remedy="give another name, or remove it first")
+    agreed = Study(
+        name or study.stem,
+        Schema.load(schema),
+        strategy,
+        parse_epsilon(epsilon, argument="--epsilon"),
+        source=str(study),
+    )
+    place = Path(os.path.relpath(schema, study.parent)).as_posix()
+    write_text(study, study_text(agreed, schema=place), argument="STUDY")
+    emit(
+        {"study": str(study), "name": agreed.name, "strategy": agreed.strategy, "hash": agreed.hash},
+        [
+            f"{study}: {agreed.name}, to be learned by {agreed.strategy} from tables of {schema}.",
+            "Read it, change what you like, then give the same file to every holder.",
+        ],
+        as_json=as_json,
+    )
+
+
+def show(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (TOML).")], as_json: AsJson = False
+) -> None:
+    """Show what a study asks of each holder, what it costs their people, and its hash.
+
+    Touches no data and spends nothing. Parties that see the same hash have the same agreement.
+
+    Examples:
+        panbayes study show study.toml
+    """
+    agreed = Study.load(study)
+    grant = agreed.grant if agreed.private else None
+    emit(
+        {
+            "study": str(study),
+            "hash": agreed.hash,
+            "private": agreed.private,
+            "grant": None if grant is None else grant.json(),
+            "schema_status": agreed.schema.status,
+            "asks": [
+                {"kind": stage.kind, "times": stage.times, "loss": None if stage.loss is None else stage.loss.json()}
+                for stage in (agreed.plan.stages if agreed.private else ())
+            ],
+            "content": agreed.canonical(),
+        },
+        [f"{study}: {agreed.name}.", *aligned(_facts(agreed)), *_asks(agreed)],
+        as_json=as_json,
+    )
+
+
+def _facts(study: Study) -> list[tuple[str, str]]:
+    schema, unit = study.schema, study.schema.unit
+    cost = f"{study.grant} for every person, of each holder that takes part" if study.private else "NOT PRIVATE"
+    if unit is not None:
+        cost += f"; a person has at most {plural(unit.max_records, 'record')}"
+    chosen = ", ".join(f"{key} = {value}" for key, value in chosen_keys(study).items() if key != "epsilon")
+    return [
+        ("strategy", f"{study.strategy}: {study.how.summary}"),
+        ("costs", cost),
+        ("protects", neighbours(study.adjacency, unit="person" if unit else "record")),
+        ("schema", f"{schema.name} ({schema.status}), {plural(len(schema), 'attribute')}"),
+        *([("chosen", chosen)] if chosen else []),
+        ("hash", study.hash),
+    ]
+
+
+def _asks(study: Study) -> list[str]:
+    """Say what each holder is asked for, from the study's plan."""
+    if not study.private:
+        return []
+    rows = [("times at most", "asks each holder for", "at")]
+    for stage in study.plan.stages:
+        loss = f"any part of {study.grant}, all together" if stage.loss is None else f"{stage.loss} each time"
+        rows.append((str(stage.times), stage.words, loss))
+    return aligned(rows)

@@ -1,0 +1,230 @@
+"""The terms of a study: every field of the agreement, checked one by one, and the hash they are known by.
+
+What the fields mean together is the strategy's business (:mod:`panbayes.consortium.agreement.strategies`);
+:class:`panbayes.consortium.agreement.study.Study` is the same value with its strategy's checks and plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias, get_args
+
+from panbayes.bayesnet.learning.scores.registry import scores
+from panbayes.errors import InputError
+from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.events import Rule
+from panbayes.privacy.loss import Loss
+from panbayes.privacy.losses import grant
+from panbayes.privacy.written import Written, parse_epsilon, parse_number
+from panbayes.schema.declaration import Key, Kind, content
+from panbayes.schema.kinds import choice, either, ratio, text, whole_number
+from panbayes.schema.schema import Schema
+from panbayes.schema.toml_reader import Section
+from panbayes.schema.toml_writer import toml_value
+
+__all__ = ["CLIPS", "LEARNERS", "STUDY_VERSION", "Clip", "Degree", "Learner", "Terms"]
+
+STUDY_VERSION: Final = 1
+
+Learner: TypeAlias = Literal["greedy", "chow-liu", "penalised", "hill-climbing"]
+Clip: TypeAlias = Literal["analyst", "holder"]
+Degree: TypeAlias = int | Literal["auto"]
+LEARNERS: Final[tuple[Learner, ...]] = get_args(Learner)
+CLIPS: Final[tuple[Clip, ...]] = get_args(Clip)
+
+
+def _schema_file() -> Kind[Schema]:
+    """Take the name of a schema file, relative to the study file."""
+    words = 'the schema file, such as "clinic.toml"'
+
+    def read(section: Section, key: str) -> Schema:
+        return Schema.load(Path(section.document.source).parent / section.text(key, expected=words))
+
+    return Kind(words, read, lambda schema: toml_value(schema.source), lambda schema: schema.hash)
+
+
+_EPSILON: Final = ratio('a number such as 1.0, or a quotient such as "1/3"')
+_DEGREE: Final = either(whole_number(), choice(("auto",)))
+
+
+@dataclass(frozen=True, init=False)
+class Terms:
+    """What all parties agree on. Numbers may be given as people write them: 1, 0.5, "1/3" or a Fraction."""
+
+    name: Annotated[str, Key(text('a text such as "three clinics"'), "what the study is called")]
+    schema: Annotated[Schema, Key(_schema_file(), "what the holders' tables may contain")]
+    strategy: Annotated[
+        str, Key(text('a strategy such as "adaptive"'), "how the analyst learns; the strategies are listed below")
+    ] = "adaptive"
+    epsilon: Annotated[
+        Fraction | None,
+        Key(
+            Kind(_EPSILON.words, _EPSILON.read, _EPSILON.write, lambda value: None if value is None else str(value)),
+            "the ε of every holder's people: the smaller, the more private",
+            default='required, unless the strategy is "non-private"',
+        ),
+    ] = None
+    degree: Annotated[
+        Degree, Key(_DEGREE, 'parents of an attribute at most, or "auto": as many as leave the tables θ-useful')
+    ] = 1
+    split: Annotated[
+        Fraction, Key(ratio(), "the fraction of ε spent on the structure; the rest goes into the tables")
+    ] = Fraction(1, 2)
+    score: Annotated[
+        str,
+        Key(choice(tuple(scores())), "what makes a good parent: mutual information, R, or F (binary attributes only)"),
+    ] = "I"
+    mechanism: Annotated[Rule, Key(choice(get_args(Rule)), "how a parent is chosen")] = "permute-and-flip"
+    clip: Annotated[
+        Clip,
+        Key(
+            choice(CLIPS),
+            "who removes negative counts: each holder before it answers, or the analyst after adding up",
+        ),
+    ] = "holder"
+    first: Annotated[
+        str | None,
+        Key(
+            text("the name of an attribute"),
+            "the attribute that is placed first; a public choice",
+            default="the first attribute",
+        ),
+    ] = None
+    theta: Annotated[
+        Fraction, Key(ratio(), 'with degree = "auto": how many times the noise the average cell must hold')
+    ] = Fraction(4)
+    learner: Annotated[
+        Learner,
+        Key(
+            choice(LEARNERS),
+            'what the analyst runs on noisy statistics; with the Bayesian information criterion "penalised" (greedy '
+            'with up to degree parents) or "hill-climbing"',
+        ),
+    ] = "greedy"
+    adjacency: Annotated[
+        Adjacency,
+        Key(
+            choice(get_args(Adjacency)),
+            "neighbouring tables differ by one replaced record, and the number of records is public; or by one record "
+            "more or less, and the number is private",
+        ),
+    ] = "replace"
+    delta: Annotated[
+        Fraction,
+        Key(
+            ratio("a number such as 1e-9"),
+            "0 for pure differential privacy; above 0, (ε, δ) through zero-concentrated privacy",
+        ),
+    ] = Fraction(0)
+    source: str = field(default="study", compare=False)
+
+    def __init__(
+        self,
+        name: str,
+        schema: Schema,
+        strategy: str = strategy,
+        epsilon: Written | None = None,
+        *,
+        degree: Degree = degree,
+        split: Written = split,
+        score: str = score,
+        mechanism: Rule = mechanism,
+        clip: Clip = clip,
+        first: str | None = None,
+        theta: Written = theta,
+        learner: Learner = learner,
+        adjacency: Adjacency = adjacency,
+        delta: Written = delta,
+        source: str = "study",
+    ) -> None:
+        """Read the numbers exactly, and check every field alone."""
+        given = {
+            "name": name,
+            "schema": schema,
+            "strategy": strategy,
+            "epsilon": None if epsilon is None else parse_epsilon(epsilon, argument=f"{source}, epsilon"),
+            "degree": degree,
+            "split": parse_number(split, argument=f"{source}, split"),
+            "score": score,
+            "mechanism": mechanism,
+            "clip": clip,
+            "first": first,
+            "theta": parse_number(theta, argument=f"{source}, theta"),
+            "learner": learner,
+            "adjacency": adjacency,
+            "delta": parse_number(delta, argument=f"{source}, delta"),
+            "source": source,
+        }
+        for key, value in given.items():
+            object.__setattr__(self, key, value)
+        self._check()
+
+    def _check(self) -> None:
+        if not self.name.strip():
+            raise self.error("name", "found an empty text", "give the study a name")
+        self.check_choice("mechanism", get_args(Rule))
+        self.check_choice("clip", CLIPS)
+        self.check_choice("learner", LEARNERS)
+        self.check_choice("adjacency", get_args(Adjacency))
+        if not 0 < self.split < 1:
+            raise self.error("split", f"found {float(self.split):g}", "give a share between 0 and 1, such as 0.5")
+        if not 0 < self.theta <= 1000:
+            raise self.error("theta", f"found {float(self.theta):g}", "give a number above 0, such as 4")
+        if self.degree != "auto" and (isinstance(self.degree, bool) or not isinstance(self.degree, int)):
+            raise self.error("degree", f"found {self.degree!r}", 'give a whole number, or "auto"')
+        if self.first is not None:
+            self.schema.index(self.first, argument=f"{self.source}, first")
+
+    def error(self, key: str, found: str, remedy: str) -> InputError:
+        """Build an error about a field."""
+        return InputError(f"{self.source}, {key}", found=found, remedy=remedy)
+
+    def check_choice(self, key: str, choices: Iterable[str]) -> None:
+        """Refuse a field that is none of the ``choices``."""
+        known = list(choices)
+        if getattr(self, key) not in known:
+            allowed = " or ".join(f'"{choice}"' for choice in known)
+            raise self.error(key, f'found "{getattr(self, key)}"', f"give {allowed}")
+
+    @property
+    def first_attribute(self) -> int:
+        """The position of the attribute that is placed first."""
+        return 0 if self.first is None else self.schema.index(self.first)
+
+    @property
+    def holder_clips(self) -> bool:
+        """Whether each holder removes negative counts before it answers."""
+        return self.clip == "holder"
+
+    @property
+    def max_records(self) -> int:
+        """The most records of one person that are used."""
+        return self.schema.unit.max_records if self.schema.unit else 1
+
+    @property
+    def grant(self) -> Loss:
+        """What the study may spend of each holder's people: ε, or with a delta the ρ that implies (ε, δ)."""
+        if self.epsilon is None:
+            raise ValueError("a study without ε grants nothing")
+        return grant(self.epsilon, delta=self.delta)
+
+    def canonical(self) -> dict[str, object]:
+        """Return the content that all parties must share, as plain JSON values with exact ratios."""
+        return {
+            **content(self),
+            "version": STUDY_VERSION,
+            "max_records": self.schema.unit.max_records if self.schema.unit else None,
+            "first": self.schema.names[self.first_attribute],
+        }
+
+    @cached_property
+    def hash(self) -> str:
+        """The sha256 of the canonical content."""
+        text = json.dumps(self.canonical(), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()

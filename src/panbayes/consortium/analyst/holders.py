@@ -1,0 +1,56 @@
+"""Holders that can be asked, and nothing else: what a strategy sees of them.
+
+Whatever a strategy draws at random (ties, pooled samples) derives from the study's hash and the releases
+(:func:`digest`), so that a run that is resumed asks the same questions and gets the same network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from typing import Protocol, TypeVar
+
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.protocol.answers import (
+    GroupedTablesAnswer,
+    ModelAnswer,
+    ParentChoiceAnswer,
+    TableChoiceAnswer,
+    TablesAnswer,
+)
+from panbayes.consortium.protocol.envelope import Release
+from panbayes.consortium.protocol.queries import Query
+from panbayes.errors import InternalError
+
+__all__ = ["Holders", "answer_of", "digest"]
+
+AnswerType = TypeVar(
+    "AnswerType", TablesAnswer, ParentChoiceAnswer, ModelAnswer, GroupedTablesAnswer, TableChoiceAnswer
+)
+
+
+class Holders(Protocol):
+    """Holders that can be asked; see :class:`panbayes.consortium.analyst.federation.Federation`."""
+
+    @property
+    def study(self) -> Study:
+        """The study they take part in."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The holders' names."""
+
+    def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> Mapping[str, Release]:
+        """Put one query to all of them, or to some ``only``, and return every holder's release, by name."""
+
+
+def answer_of(release: Release, kind: type[AnswerType]) -> AnswerType:
+    """Return the answer of a release, which the federation has checked to be of the kind asked for."""
+    if not isinstance(release.answer, kind):
+        raise InternalError(f"a release of another kind than asked for passed the federation: {kind.__name__}")
+    return release.answer
+
+
+def digest(*parts: str) -> str:
+    """Hash public texts into the only randomness a strategy uses."""
+    return hashlib.sha256("\0".join(("panbayes analyst 1", *parts)).encode()).hexdigest()

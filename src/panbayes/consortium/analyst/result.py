@@ -1,0 +1,95 @@
+"""What a strategy ends with: a network that carries the statement of what was spent.
+
+The statement is made here and nowhere else, from the steps that every holder spent. Nothing here sees a record or draws
+noise; what is computed from releases is free (Theorem thm_post_proc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from panbayes._version import __version__
+from panbayes.bayesnet.counts import Counts, FloatArray
+from panbayes.bayesnet.learning.hill_climbing import hill_climbing
+from panbayes.bayesnet.learning.parameters import fit_tables
+from panbayes.bayesnet.learning.search import chow_liu, greedy, penalised_greedy
+from panbayes.bayesnet.network import Network
+from panbayes.bayesnet.structure import Structure
+from panbayes.consortium.agreement.checks import fixed_degree
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.agreement.terms import Terms
+from panbayes.consortium.protocol.envelope import Release
+from panbayes.privacy.composition import Composition, Parallel, PostProcessed, Sequential, Step
+from panbayes.privacy.statement import PrivacyStatement
+
+__all__ = ["SMOOTHING", "about", "finish", "fitted", "learn_structure", "state"]
+
+SMOOTHING: Final = 1.0
+"""Added to every count, so that no value has probability zero (thesis: section "Evaluation Metric")."""
+
+
+def learn_structure(terms: Terms, counts: Counts) -> Structure:
+    """Search for a structure without noise, by the study's learner."""
+    if len(terms.schema) == 1:
+        return Structure.independent(len(terms.schema))
+    first = terms.first_attribute
+    match terms.learner:
+        case "chow-liu":
+            return chow_liu(counts, root=first)
+        case "hill-climbing":
+            return hill_climbing(counts, fixed_degree(terms))
+        case "penalised":
+            return penalised_greedy(counts, fixed_degree(terms), first=first)
+        case "greedy":
+            return greedy(counts, fixed_degree(terms), first=first)
+
+
+def fitted(study: Study, structure: Structure, counts: Counts, releases: Mapping[str, Release]) -> Network:
+    """Fit the tables of a structure to pooled counts; every holder has spent what the study's plan says.
+
+    Thesis: Algorithm "Distributed BN Parameter Learning", after the counts have been retrieved.
+    """
+    spent = dict.fromkeys(releases, study.plan.steps)
+    private = all(release.private for release in releases.values())
+    return finish(study, structure, fit_tables(structure, counts, smoothing=SMOOTHING), spent, private=private)
+
+
+def finish(
+    study: Study,
+    structure: Structure,
+    tables: Sequence[FloatArray],
+    spent: Mapping[str, Sequence[Step]],
+    *,
+    private: bool,
+) -> Network:
+    """Put a network together with the statement of what each holder's people ``spent``."""
+    return Network(study.schema, structure, tuple(tables), state(study, spent, private=private), about(study, spent))
+
+
+def about(study: Study, holders: Mapping[str, object]) -> dict[str, str]:
+    """Return the few words that go with a network."""
+    return {"study": study.name, "strategy": study.strategy, "holders": ", ".join(sorted(holders))}
+
+
+def state(study: Study, spent: Mapping[str, Sequence[Step]], *, private: bool) -> PrivacyStatement:
+    """Return the statement: every holder protects its own people, at what was spent of theirs."""
+    parts = tuple(Sequential(tuple(steps)) for _, steps in sorted(spent.items()))
+    whole: Composition = parts[0] if len(parts) == 1 else Parallel(parts, study.adjacency, separate=True)
+    unit, grant = study.schema.unit, study.grant
+    people = ("the number of persons" if unit else "the number of records",) if study.adjacency == "replace" else ()
+    epsilon, delta = float(study.epsilon or 0), float(study.delta)
+    implied = f"{grant.letter} = {float(grant.amount):g} implies (ε, δ) = ({epsilon:g}, {delta:g})."
+    return PrivacyStatement(
+        unit="person" if unit else "record",
+        adjacency=study.adjacency,
+        composition=PostProcessed(whole, "learning, sampling and questions"),
+        public=("the schema", "the study", *people),
+        notes=(
+            *([implied] if study.delta else []),
+            *([f"At most {unit.max_records} records of a person were used."] if unit else []),
+            *(["A person held by h of the holders is protected at h times this loss."] if len(parts) > 1 else []),
+        ),
+        versions={"panbayes": __version__},
+        private=private,
+    )

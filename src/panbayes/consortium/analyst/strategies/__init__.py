@@ -1,0 +1,1 @@
+"""UNTRUSTED: one file per strategy, a small function over ``ask``."""

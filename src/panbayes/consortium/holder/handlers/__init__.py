@@ -1,0 +1,1 @@
+"""TRUSTED: one file per kind of query."""

@@ -1,0 +1,70 @@
+"""What a ledger knows of a study it was charged by: the study's own text, read back.
+
+A ledger keeps every study in full, under its hash. The text says what the study may spend and what a loss means to it,
+so it is believed only if it has that hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from panbayes.consortium.agreement.study import Study
+from panbayes.errors import LedgerError
+from panbayes.privacy.loss import Loss
+from panbayes.privacy.losses import grant
+
+__all__ = ["Promise", "StoredStudy", "content_of", "read_study"]
+
+Promise: TypeAlias = tuple[str, int | None]
+"""What a loss means: the adjacency, and how many records a person may have (None: the unit is the record)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    """A study that was charged. ``hash`` is its own, ``schema`` its schema's."""
+
+    hash: str
+    name: str
+    schema: str
+    epsilon: Fraction
+    delta: Fraction
+    promise: Promise
+
+    @property
+    def grant(self) -> Loss:
+        """What the study may spend."""
+        return grant(self.epsilon, delta=self.delta)
+
+
+def content_of(study: Study) -> str:
+    """Write a study as the text that its hash is taken of."""
+    return json.dumps(study.canonical(), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def read_study(study: str, content: str, *, ledger: str) -> StoredStudy:
+    """Read the ``content`` stored under the hash ``study``; refuse one that is not what was stored.
+
+    ``ledger`` names the ledger in the error.
+    """
+    if hashlib.sha256(content.encode()).hexdigest() != study:
+        raise _damaged(ledger, study, "its content has been changed")
+    try:
+        fields = json.loads(content)
+        return StoredStudy(
+            hash=study,
+            name=str(fields["name"]),
+            schema=str(fields["schema"]),
+            epsilon=Fraction(fields["epsilon"]),
+            delta=Fraction(fields["delta"]),
+            promise=(fields["adjacency"], fields["max_records"]),
+        )
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError):
+        raise _damaged(ledger, study, "its content is not what panbayes writes") from None
+
+
+def _damaged(ledger: str, study: str, found: str) -> LedgerError:
+    return LedgerError(ledger, found=f"study {study[:12]}: {found}", remedy="run `panbayes holder ledger verify`")

@@ -1,0 +1,86 @@
+"""The versions of a ledger's file: what each one added, from an empty file to the newest.
+
+A ledger carries its version in SQLite's ``user_version``. :data:`MIGRATIONS` is the whole history: the step at index n
+turns a ledger of version n into one of version n + 1, and the first turns an empty file into version 1. A new ledger
+takes every step, an old one those it has not taken, so both end with the same tables. To change the format is to append
+one step; the steps before it never change.
+
+A step runs inside one transaction, with foreign keys off, so that it may rebuild a table. It finds the triggers of
+:func:`append_only` in place: to change what has been charged it must drop them and put them back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+__all__ = ["APPLICATION", "MIGRATIONS", "Draw", "Migration", "append_only", "migrate", "newest", "version_of"]
+
+Draw: TypeAlias = Callable[[], bytes]
+"""A source of 32 bytes: secret ones for a ledger on disk."""
+
+Migration: TypeAlias = Callable[[sqlite3.Connection, Draw], None]
+"""A step from one version to the next."""
+
+APPLICATION: Final = int.from_bytes(b"panb", "big")
+"""What SQLite's ``application_id`` says in every ledger."""
+
+_VERSION_1: Final = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE caps (position INTEGER PRIMARY KEY, after INTEGER NOT NULL, loss TEXT);
+CREATE TABLE bindings (schema TEXT PRIMARY KEY, digest BLOB NOT NULL);
+CREATE TABLE studies (hash TEXT PRIMARY KEY, content TEXT NOT NULL);
+CREATE TABLE entries (
+    sequence INTEGER PRIMARY KEY,
+    study TEXT NOT NULL REFERENCES studies,
+    question TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    loss TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    head TEXT NOT NULL,
+    asked BLOB NOT NULL,
+    replied BLOB NOT NULL
+);
+CREATE INDEX spending ON entries (study, kind, loss);
+"""
+
+
+def append_only(connection: sqlite3.Connection, table: str) -> None:
+    """Let triggers refuse to change or delete what is in a table."""
+    for verb in ("update", "delete"):
+        connection.execute(
+            f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} "
+            "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
+        )
+
+
+def _to_version_1(connection: sqlite3.Connection, draw: Draw) -> None:
+    for statement in _VERSION_1.split(";"):
+        connection.execute(statement)
+    for table in ("caps", "studies", "entries"):
+        append_only(connection, table)
+    for key in ("ledger", "key"):
+        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, draw()))
+    connection.execute(f"PRAGMA application_id={APPLICATION}")
+
+
+MIGRATIONS: tuple[Migration, ...] = (_to_version_1,)
+"""Every step there has ever been, in order."""
+
+
+def newest() -> int:
+    """Return the version that this panbayes writes."""
+    return len(MIGRATIONS)
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of a ledger; 0 for an empty file."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection, draw: Draw) -> None:
+    """Take the steps that a ledger has not taken yet. The caller holds the transaction."""
+    for step in MIGRATIONS[version_of(connection) :]:
+        step(connection, draw)
+    connection.execute(f"PRAGMA user_version={newest()}")

@@ -1,0 +1,76 @@
+"""A holder's records as its answers see them: the table, its exact counts, and the scores computed from them.
+
+Only the holder has this type. One is kept per gate, so that the questions of a study share what they have in common:
+the counts behind the scores are prepared once, and a score of a parent set that was needed for one vote is not computed
+again for the next. What is kept depends on the questions asked, which are public, and its size on public facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panbayes.bayesnet.learning.scores.score import Scorer
+from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.schema.schema import Schema
+from panbayes.tables.counting.count_tables import contingencies
+from panbayes.tables.table import Table
+
+__all__ = ["PrivateCounts"]
+
+MOST_KEPT: Final = 2**20
+"""Scores kept at most: 8 MB."""
+
+
+class PrivateCounts:
+    """Counts of private records; see the module."""
+
+    def __init__(self, table: Table) -> None:
+        """Count nothing yet."""
+        self.table = table
+        self._kept: dict[tuple[str, tuple[int, ...]], NDArray[np.float64]] = {}
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the records."""
+        return self.table.schema
+
+    @property
+    def size(self) -> int:
+        """The number of people."""
+        return self.table.size
+
+    @cached_property
+    def exact(self) -> ExactCounts:
+        """The counts of the records, for scores and searches."""
+        return ExactCounts(self.table)
+
+    def tables(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
+        """Return the tables of ``sets`` end to end, each with its axes in the order of its set."""
+        counted = contingencies(self.table.checked, self.schema.sizes, sets)
+        return np.concatenate([counted[attributes].ravel() for attributes in sets]).astype(np.int64)
+
+    def scores(
+        self, name: str, score: Scorer, parent_sets: Sequence[tuple[int, ...]], children: Sequence[int]
+    ) -> NDArray[np.float64]:
+        """Return the ``score`` known by ``name`` of every pair: a row per parent set, a column per child."""
+        columns = list(children)
+        missing = [parents for parents in parent_sets if self._lacks((name, parents), columns)]
+        if missing:
+            if (len(self._kept) + len(missing)) * len(self.schema) > MOST_KEPT:
+                self._kept.clear()
+                missing = list(parent_sets)
+            fresh = score(self.exact, missing, columns)
+            for parents, values in zip(missing, fresh, strict=True):
+                row = np.full(len(self.schema), np.nan)
+                row[columns] = values
+                self._kept[name, parents] = row
+        return np.array([self._kept[name, parents][columns] for parents in parent_sets])
+
+    def _lacks(self, key: tuple[str, tuple[int, ...]], columns: list[int]) -> bool:
+        known = self._kept.get(key)
+        return known is None or bool(np.isnan(known[columns]).any())

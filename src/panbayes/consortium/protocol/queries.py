@@ -1,0 +1,181 @@
+"""The queries an analyst may put to a holder: typed, five of them, never code.
+
+Queries speak of attributes by their position in the schema and carry losses as exact ratios; sensitivities and noise
+are the holder's business.
+
+=========================== ========================================= =============================
+query                       the holder answers with                   mechanism
+=========================== ========================================= =============================
+:class:`TablesQuery`        noisy contingency tables                  discrete Laplace
+:class:`ParentChoiceQuery`  one (attribute, parents) pair             permute-and-flip, exponential
+:class:`ModelQuery`         a structure and its noisy tables          PrivBayes inside the holder
+:class:`GroupedTablesQuery` noisy tables of grouped values            discrete Laplace or Gaussian
+:class:`TableChoiceQuery`   the tables furthest from what is expected permute-and-flip, exponential
+=========================== ========================================= =============================
+
+Messages are strict: unknown fields, other types, tags or numbers out of range do not decode. A new kind of query is a
+new tag; a holder that does not know it refuses.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from panbayes.consortium.protocol.cells import Cells
+from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.events import Rule
+
+__all__ = [
+    "AxisNumbers",
+    "GroupedTablesQuery",
+    "Grouping",
+    "ModelQuery",
+    "Pair",
+    "ParentChoiceQuery",
+    "Position",
+    "Query",
+    "TableCandidate",
+    "TableChoiceQuery",
+    "TablesQuery",
+    "kind_of",
+    "ratio",
+]
+
+Position: TypeAlias = Annotated[int, Meta(ge=0, lt=10_000)]
+"""An attribute, by its position in the schema."""
+
+# \Z, not $: the latter lets a newline follow.
+Ratio: TypeAlias = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,29}(/[1-9][0-9]{0,29})?\Z")]
+"""A positive exact number, such as 1/903."""
+
+AttributeSet: TypeAlias = Annotated[tuple[Position, ...], Meta(min_length=1, max_length=9)]
+Parents: TypeAlias = Annotated[tuple[Position, ...], Meta(max_length=8)]
+Degree: TypeAlias = Annotated[int, Meta(ge=0, le=8)]
+
+Name: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,29}\Z")]
+"""The name of a score or of a class of privacy; whether there is one of that name is for the holder to say."""
+
+AxisNumbers: TypeAlias = Annotated[tuple[Annotated[int, Meta(ge=0, lt=100_000)], ...], Meta(max_length=3)]
+"""A table to count: its axes, by their positions among the query's groupings. Without axes, the total."""
+
+Weight: TypeAlias = Annotated[int, Meta(ge=1, lt=2**31)]
+
+
+class _Message(Struct, frozen=True, forbid_unknown_fields=True):
+    """What all messages have in common."""
+
+
+class Pair(_Message, frozen=True, array_like=True):
+    """An attribute and the parents it gets."""
+
+    child: Position
+    parents: Parents
+
+
+class TablesQuery(_Message, frozen=True, tag="counts"):
+    """Noisy contingency tables of ``sets``, at ``epsilon`` for all of them together, in equal shares.
+
+    With ``clip`` the holder sets negative counts to zero before it answers.
+    """
+
+    sets: Annotated[tuple[AttributeSet, ...], Meta(min_length=1, max_length=1_000_000)]
+    epsilon: Ratio
+    clip: bool
+
+
+class ParentChoiceQuery(_Message, frozen=True, tag="vote"):
+    """Which (attribute, parents) next, given the attributes already ``placed``, at ``epsilon``.
+
+    Candidates are all pairs of an attribute not placed and min(``degree``, placed) parents among those placed.
+    """
+
+    placed: Annotated[tuple[Position, ...], Meta(min_length=1, max_length=10_000)]
+    degree: Degree
+    score: Name
+    mechanism: Rule
+    epsilon: Ratio
+
+
+class ModelQuery(_Message, frozen=True, tag="model"):
+    """A whole model, learned inside the holder: one ε for its votes, one for its tables.
+
+    Without ``theta`` every attribute gets min(``degree``, placed) parents. With it, an attribute gets up to ``degree``
+    parents, as long as the average cell of its table holds ``theta`` times the average noise.
+    """
+
+    first: Position
+    degree: Degree
+    theta: Ratio | None
+    score: Name
+    mechanism: Rule
+    structure_epsilon: Ratio
+    tables_epsilon: Ratio
+    clip: bool
+
+
+class Grouping(_Message, frozen=True, array_like=True):
+    """An attribute with its values put together in groups: value ``v`` belongs to group ``groups[v]``, from 0 on.
+
+    Without ``groups`` every value stands for itself.
+    """
+
+    attribute: Position
+    groups: Annotated[tuple[Annotated[int, Meta(ge=0, lt=2**16)], ...], Meta(max_length=2**16)]
+
+
+class GroupedTablesQuery(_Message, frozen=True, tag="tables"):
+    """Noisy tables of grouped values, at ``loss`` for all of them together; table t gets the share weight_t/Σ weight.
+
+    ``tables`` name the axes of each table among ``groupings``; ``privacy`` is the class of the loss.
+    """
+
+    privacy: Name
+    adjacency: Adjacency
+    groupings: Annotated[tuple[Grouping, ...], Meta(max_length=100_000)]
+    tables: Annotated[tuple[AxisNumbers, ...], Meta(min_length=1, max_length=100_000)] = msgspec.field(name="views")
+    weights: Annotated[tuple[Weight, ...], Meta(min_length=1, max_length=100_000)]
+    loss: Ratio
+
+
+class TableCandidate(_Message, frozen=True, array_like=True):
+    """A table that may be worth measuring, and what measuring it costs in accuracy, in records."""
+
+    axes: AxisNumbers
+    penalty: Annotated[int, Meta(ge=0, lt=2**31)]
+
+
+class TableChoiceQuery(_Message, frozen=True, tag="choice"):
+    """Which tables are furthest from what a public model expects: at most ``picks`` of them, at ``loss`` altogether.
+
+    A candidate's score is ½‖c − e‖₁ − penalty, c its table and e what is ``expected`` in its cells (all candidates'
+    end to end); taking none scores 0 and is possible each time. With ``rule`` "forest" the first two attributes of the
+    tables taken, as edges, may not close a cycle, also not with the edges ``taken`` before; with "once" no table is
+    taken whose first attribute began one taken before.
+    """
+
+    privacy: Name
+    adjacency: Adjacency
+    groupings: Annotated[tuple[Grouping, ...], Meta(max_length=100_000)]
+    candidates: Annotated[tuple[TableCandidate, ...], Meta(min_length=1, max_length=1_000_000)]
+    expected: Cells
+    rule: Literal["forest", "once"]
+    taken: Annotated[tuple[tuple[Position, Position], ...], Meta(max_length=10_000)]
+    picks: Annotated[int, Meta(ge=1, le=10_000)]
+    loss: Ratio
+
+
+Query: TypeAlias = TablesQuery | ParentChoiceQuery | ModelQuery | GroupedTablesQuery | TableChoiceQuery
+
+
+def kind_of(query: Query) -> str:
+    """Name the kind of a query, as its tag does."""
+    return str(type(query).__struct_config__.tag)
+
+
+def ratio(value: Fraction) -> str:
+    """Write a positive exact number for a query."""
+    return str(value)

@@ -1,0 +1,1 @@
+"""How a stream of ids is written: one file for each format, and what they share."""

@@ -1,0 +1,31 @@
+"""What a format of streams is: a name, the suffixes of its files, and a function that yields batches of ids.
+
+Each module of this folder that defines a :class:`StreamFormat` adds one; :mod:`panbayes.stream.ids.feeding` finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from panbayes.errors import InputError
+
+__all__ = ["StreamFormat", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFormat:
+    """A format: ``batches(source, column)`` yields ids in whatever form an estimator takes them.
+
+    ``source`` is a path, or ``-`` for standard input; ``column`` is what the user named, or ``None``.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    batches: Callable[[str, str | None], Iterator[object]]
+
+
+def unreadable(source: str, error: OSError) -> InputError:
+    """Return the error for a source that the system does not let us read."""
+    reason = (error.strerror or "unknown reason").lower()
+    return InputError(source, found=f"cannot be read ({reason})", remedy="give a file, or - for standard input")

@@ -1,0 +1,22 @@
+"""Plain text: one id a line. The lines pass through the buffer alone, never through Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from panbayes.errors import InputError
+from panbayes.stream.ids.chunk import Texts
+from panbayes.stream.ids.formats.format import StreamFormat
+from panbayes.stream.ids.formats.lines import line_batches
+
+__all__ = ["TEXT"]
+
+
+def _batches(source: str, column: str | None) -> Iterator[Texts]:
+    if column is not None:
+        raise InputError("--column", found="text lines have no columns", remedy="leave it out")
+    yield from line_batches(source)
+
+
+TEXT: Final = StreamFormat("text", (".txt",), _batches)

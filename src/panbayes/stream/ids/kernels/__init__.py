@@ -1,0 +1,1 @@
+"""Compiled readers of ids: from bytes to slots without a Python object per id."""

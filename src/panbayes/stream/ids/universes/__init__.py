@@ -1,0 +1,1 @@
+"""Whom the density is a fraction of: one file for each kind of universe, and what they share."""

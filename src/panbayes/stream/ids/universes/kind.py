@@ -1,0 +1,78 @@
+"""What a universe is, and what a kind of universe is.
+
+A universe is public and fixed before the stream starts. It maps ids to slots 0 … m−1. An id outside the universe or the
+sample has no slot: it is dropped and not counted, because the number of such ids has no bounded sensitivity. Every
+array made on the way is overwritten once its slots have been used.
+
+Each module of this folder that defines a :class:`UniverseKind` adds one;
+:mod:`panbayes.stream.ids.universes.registry` finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panbayes.stream.ids.chunk import Chunk
+from panbayes.stream.ids.sampling import Sampling
+
+__all__ = ["Example", "Saved", "Universe", "UniverseKind", "UniverseSpec"]
+
+UniverseSpec: TypeAlias = int | str | Path | Iterable[str]
+"""What a user may give for a universe: a number, a text, a file, or the ids themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A universe in a state file: ``header`` is JSON with the name of its kind, ``table`` is bytes of its own."""
+
+    header: bytes
+    table: bytes = b""
+
+
+class Universe(Protocol):
+    """Whom the density is a fraction of."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """How many users there are and which of them have an entry."""
+
+    def slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
+        """Yield the slots of a chunk of ids; whatever is not within 0 … m−1 stands for an id without a slot."""
+
+    def describe(self) -> str:
+        """Name the universe for people, without naming anybody in it."""
+
+    def save(self) -> Saved:
+        """Return what a state file keeps; :attr:`UniverseKind.load` reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A small universe of a kind: its ``spec``, all its ``ids`` in their order, and ``strangers`` outside it."""
+
+    spec: UniverseSpec
+    ids: tuple[str, ...]
+    strangers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UniverseKind:
+    """A kind of universe.
+
+    ``name`` is what state files call it and ``spelling`` says how a user writes one. ``claims`` says whether a spec is
+    of this kind, and ``read`` reads such a spec with a sample (``None``: all users). ``load`` reads what ``save`` of
+    such a universe gave, with a ``ValueError`` for what it cannot have given.
+    """
+
+    name: str
+    spelling: str
+    claims: Callable[[UniverseSpec], bool]
+    read: Callable[[UniverseSpec, int | None], Universe]
+    load: Callable[[Saved], Universe]
+    example: Example

@@ -1,0 +1,64 @@
+"""Who counts: Numba where it can be imported, else NumPy, with identical results."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panbayes.errors import InputError
+from panbayes.tables.counting import numpy_kernels
+
+if TYPE_CHECKING:
+    from panbayes.tables.table import Codes
+
+__all__ = ["ENVIRONMENT", "Engine", "Kernels", "choose_kernels", "engine"]
+
+ENVIRONMENT: Final = "PANBAYES_KERNELS"
+
+Kernels: TypeAlias = Literal["numba", "numpy"]
+
+
+class Engine(Protocol):
+    """What the two modules of kernels have in common."""
+
+    def count_sets(
+        self,
+        codes: Codes,
+        sizes: NDArray[np.int64],
+        sets: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        out: NDArray[np.int32],
+    ) -> None:
+        """Write the tables of sets of one length into ``out``."""
+
+
+def engine(kernels: Kernels) -> Engine:
+    """Return the module that counts; Numba is imported only where it is used."""
+    if kernels == "numpy":
+        return numpy_kernels
+    from panbayes.tables.counting import numba_kernels
+
+    return numba_kernels
+
+
+def choose_kernels(kernels: Kernels | None = None) -> Kernels:
+    """Return which kernels to use: the argument, else the environment's choice, else Numba where it is installed."""
+    argument = "kernels" if kernels is not None else ENVIRONMENT
+    choice = kernels if kernels is not None else os.environ.get(ENVIRONMENT, "")
+    if choice not in ("", "numba", "numpy"):
+        raise InputError(argument, found=f"found {choice!r}", remedy="use numba or numpy")
+    if choice == "numpy":
+        return "numpy"
+    try:
+        importlib.import_module("numba")
+    except ImportError:
+        if choice == "numba":
+            raise InputError(
+                argument, found="found 'numba', which cannot be imported", remedy="install it, or use numpy"
+            ) from None
+        return "numpy"
+    return "numba"

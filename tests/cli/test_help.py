@@ -1,0 +1,93 @@
+"""Every ``--help``: whole, in words, on file, and with examples that work."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from panbayes.cli.demo.population import clinic_network
+from tests.cli.help_pages import GOLDEN, examples, golden_file, page, pages, verbs
+from tests.conftest import Panbayes
+from tests.running import run_line
+
+PAGES = pages()
+every_page = pytest.mark.parametrize("words", PAGES, ids=" ".join)
+
+
+@every_page
+def test_pages_are_as_on_file(words: tuple[str, ...]) -> None:
+    """If a change is meant, ``python -m tests.cli.help_pages`` writes the files anew."""
+    assert page(words) == golden_file(words).read_text(encoding="utf-8")
+
+
+def test_no_page_on_file_is_left_over() -> None:
+    assert sorted(GOLDEN.iterdir()) == sorted(map(golden_file, PAGES))
+
+
+@every_page
+def test_pages_are_whole_and_in_words(words: tuple[str, ...]) -> None:
+    shown = page(words)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "..." not in shown
+    assert not re.search(r"<\w+>|\b(TEXT|PATH|INTEGER|FLOAT|None)\b", shown)
+    assert examples(shown)
+    assert all(re.search(r"\bpanbayes\b", line) for line in examples(shown))
+    assert "\nCommands:" in shown or "--json" in shown or not words
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_the_summary_is_the_verbs_own(verb: str) -> None:
+    assert page((verb,)).split("\n\n")[1].replace("\n", " ") == verbs()[verb]
+
+
+def test_every_verb_on_file_is_listed() -> None:
+    folder = Path(str(importlib.import_module("panbayes.cli.verbs").__file__)).parent
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(verbs())
+
+
+def test_no_summary_is_cut_however_narrow_the_terminal(panbayes: Panbayes) -> None:
+    shown = " ".join(panbayes("--help", COLUMNS="50").stdout.split())
+    assert all(summary in shown for summary in verbs().values())
+
+
+def test_wide_terminals_get_lines_that_can_be_read(panbayes: Panbayes) -> None:
+    lines = panbayes("learn", "--help", COLUMNS="300").stdout.splitlines()
+    assert 80 < max(map(len, lines)) <= 100
+
+
+def in_order() -> list[str]:
+    """Every example once, in the order of the job."""
+    return list(dict.fromkeys(line for words in PAGES for line in examples(page(words))))
+
+
+def test_the_examples_are_one_working_session(tmp_path: Path) -> None:
+    """Someone with a few files types every example, from top to bottom, and approves what was drafted."""
+    population = clinic_network()
+    for seed, name in enumerate(("north", "south", "test")):
+        population.sample_table(2000, seed).decoded().write_csv(tmp_path / f"{name}.csv")
+    (tmp_path / "visits.txt").write_text("".join(f"{i}\n" for i in range(500)), encoding="utf-8")
+    (tmp_path / "visits.csv").write_text("day,user\n" + "".join(f"1,{i}\n" for i in range(500)), encoding="utf-8")
+    for line in in_order():
+        if line.startswith("panbayes dataset"):
+            continue
+        done = run_line(line, folder=tmp_path)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        assert done.stderr == ""
+        schema = tmp_path / "clinic.toml"
+        if schema.exists():
+            schema.write_text(schema.read_text().replace('status = "draft"', 'status = "approved"'))
+
+
+def test_the_examples_with_the_public_data(
+    tmp_path: Path, diabetes_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PANBAYES_DIABETES", str(diabetes_path))
+    shutil.copy(diabetes_path, tmp_path / "dataset_diabetes.zip")
+    for line in in_order():
+        if line.startswith("panbayes dataset"):
+            done = run_line(line, folder=tmp_path)
+            assert done.returncode == 0, f"{line}\n{done.stderr}"

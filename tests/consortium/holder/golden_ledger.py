@@ -1,0 +1,77 @@
+"""A ledger written by the first version, with the studies, the questions and the replies in it.
+
+``golden/version-1.ledger`` was written by panbayes 0.1.0 through real gates: four studies of four strategies, one of
+them with a delta, under two schemas, with caps of both privacy classes. ``version-1.json`` is what went out: every
+question, its reply and its head.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.holder.gate import Gate
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.dp.secure import SecureNoise
+from panbayes.schema.schema import Schema
+from panbayes.tables.table import Table
+
+FOLDER = Path(__file__).parent / "golden"
+RELEASED = json.loads((FOLDER / "version-1.json").read_text(encoding="utf-8"))
+FIRST: str = RELEASED["first"]
+HEADS: list[str] = RELEASED["heads"]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A question of a study and the reply it got."""
+
+    study: Study
+    question: bytes
+    reply: bytes
+
+
+EXCHANGES = [
+    Exchange(Study.load(FOLDER / f"{study}.toml"), bytes.fromhex(question), bytes.fromhex(reply))
+    for study, question, reply in (entry.values() for entry in RELEASED["asked"])
+]
+
+
+def golden(folder: Path) -> Path:
+    """Copy the ledger, as its holder has it: for nobody else to read."""
+    path = folder / "golden.ledger"
+    shutil.copyfile(FOLDER / "version-1.ledger", path)
+    path.chmod(0o600)
+    return path
+
+
+def records(schema: Schema) -> Table:
+    """Return the records the ledger belongs to, under one of its schemas."""
+    rows = np.arange(60)
+    codes = [(rows * (position + 3) + rows // 7) % size for position, size in enumerate(schema.sizes)]
+    return Table(schema, np.stack(codes).astype(np.uint8))
+
+
+def gate(ledger: Ledger, study: Study) -> Gate:
+    """Return a gate to these records."""
+    return Gate(records(study.schema), study, ledger, SecureNoise())
+
+
+def layout(path: Path) -> set[tuple[str, str, str]]:
+    """Return the tables, indices and triggers of a ledger, as SQLite keeps them, and its version."""
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    connection.close()
+    return {*rows, ("version", "", str(version))}
+
+
+def replay(ledger: Ledger) -> list[bytes]:
+    """Ask every old question again."""
+    return [gate(ledger, exchange.study).ask(exchange.question) for exchange in EXCHANGES]

@@ -1,0 +1,100 @@
+"""A ledger of the first version is read, means the same, gives the same bytes, and goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from panbayes.consortium.holder.gate import Gate
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.verify import verify
+from panbayes.consortium.holder.ledger.versions import newest
+from panbayes.dp.secure import SecureNoise
+from panbayes.errors import LedgerError
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.classes.zcdp import ZeroConcentrated
+from panbayes.tables.table import Table
+from tests.conftest import Panbayes
+from tests.consortium.holder.examples import asked, released, singles, study
+from tests.consortium.holder.golden_ledger import EXCHANGES, FIRST, FOLDER, HEADS, gate, golden, layout, records, replay
+
+RHO = ZeroConcentrated(Fraction(243559, 10**7))
+"""What (ε, δ) = (1, 10⁻⁶) grants."""
+
+
+def test_there_is_one_of_every_version() -> None:
+    files = {path.name for path in FOLDER.glob("*.ledger")}
+    assert files == {f"version-{number}.ledger" for number in range(1, newest() + 1)}
+
+
+@pytest.mark.parametrize("way", [Ledger.open, Ledger.read])
+def test_it_says_what_it_said(way: Callable[[Path], Ledger], tmp_path: Path) -> None:
+    with way(golden(tmp_path)) as ledger:
+        assert verify(ledger, heads=HEADS) == []
+        assert [entry.head for entry in ledger.entries()] == HEADS
+        assert [entry.kind for entry in ledger.entries()] == [
+            *["vote"] * 3,
+            "counts",
+            "model",
+            "counts",
+            "tables",
+            "choice",
+        ]
+        summary = ledger.summary()
+        with ledger.transaction(write=False) as transaction:
+            caps = transaction.caps()
+            promises = transaction.promises()
+    assert (summary.first, summary.head) == (FIRST, HEADS[-1])
+    assert [(study.name, study.grant, study.spent, study.entries) for study in summary.studies] == [
+        ("spring", Pure(Fraction(1)), Pure(Fraction(1)), 4),
+        ("summer", Pure(Fraction(3, 10)), Pure(Fraction(3, 10)), 1),
+        ("autumn", Pure(Fraction(1, 10)), Pure(Fraction(1, 10)), 1),
+        ("winter", RHO, ZeroConcentrated(RHO.rho * 3 / 4), 2),
+    ]
+    assert summary.spent == ZeroConcentrated((1 + Fraction(9, 100) + Fraction(1, 100)) / 2 + RHO.rho * 3 / 4)
+    assert caps == [(0, Pure(Fraction(5))), (6, None), (6, ZeroConcentrated(Fraction(2)))]
+    assert promises == {("replace", None)}
+
+
+def test_old_questions_get_the_same_bytes_and_cost_nothing(tmp_path: Path) -> None:
+    with Ledger.open(golden(tmp_path)) as ledger:
+        assert replay(ledger) == [exchange.reply for exchange in EXCHANGES]
+        assert [entry.head for entry in ledger.entries()] == HEADS
+
+
+def test_it_belongs_to_the_same_records(tmp_path: Path) -> None:
+    agreed = EXCHANGES[0].study
+    codes = records(agreed.schema).codes.copy()
+    codes[0, 0] = 1 - codes[0, 0]
+    with Ledger.open(golden(tmp_path)) as ledger:
+        gate(ledger, agreed)
+        with pytest.raises(LedgerError, match="belongs to other records"):
+            Gate(Table(agreed.schema, codes), agreed, ledger, SecureNoise())
+
+
+def test_it_goes_on_from_where_it_stands(tmp_path: Path) -> None:
+    agreed = study("independent", "1/10", schema=EXCHANGES[0].study.schema)
+    with Ledger.open(golden(tmp_path)) as ledger:
+        release = released(gate(ledger, agreed).ask(asked(singles(agreed), agreed)))
+        assert ledger.summary().entries == len(HEADS) + 1
+        assert verify(ledger, heads=[*HEADS, release.ledger]) == []
+
+
+def test_a_new_ledger_has_the_layout_of_an_old_one(tmp_path: Path) -> None:
+    old, new = golden(tmp_path), tmp_path / "new.ledger"
+    for path in (old, new):
+        Ledger.open(path, create=True).close()
+    assert layout(new) == layout(old)
+
+
+def test_the_command_line_shows_and_verifies_it(tmp_path: Path, panbayes: Panbayes) -> None:
+    golden(tmp_path)
+    shown = json.loads(panbayes("holder", "ledger", "show", "golden.ledger", "--json").stdout)
+    assert [entry["head"] for entry in shown[0]["entries"]] == HEADS
+    heads = [argument for head in HEADS for argument in ("--head", head)]
+    done = panbayes("holder", "ledger", "verify", "golden.ledger", *heads)
+    assert done.returncode == 0, done.stderr

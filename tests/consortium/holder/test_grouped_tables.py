@@ -1,0 +1,245 @@
+"""Tables of grouped values and choices among them: counts, sensitivities for both adjacencies, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from typing import Literal
+
+import msgspec
+import numpy as np
+import pytest
+
+from panbayes.consortium.protocol.answers import GroupedTablesAnswer, TableChoiceAnswer
+from panbayes.consortium.protocol.cells import Cells, pack_cells, unpack_cells
+from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, TableCandidate, TableChoiceQuery
+from panbayes.dp.simulated import SimulatedNoise
+from panbayes.errors import InputError
+from panbayes.privacy.adjacency import Adjacency, TableSensitivity
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.classes.zcdp import ZeroConcentrated
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
+from panbayes.tables.table import Table
+from tests.consortium.holder.examples import answer, check, loss_of
+
+SCHEMA = Schema("two", (Attribute("a", categories=("x", "y")), Attribute("b", categories=("p", "q", "r"))))
+RECORDS = list(product(range(2), range(3)))
+GROUPINGS = (Grouping(0, ()), Grouping(1, ()), Grouping(1, (0, 1, 0)))
+EXACT = "999"
+"""So much loss that the noise is practically never anything but zero."""
+
+
+def table_of(records: tuple[tuple[int, int], ...]) -> Table:
+    return Table(SCHEMA, np.array(records, dtype=np.uint8).reshape(-1, 2).T.copy())
+
+
+def tables_query(
+    views: tuple[tuple[int, ...], ...] = ((), (0,), (1, 0), (0, 2)),
+    *,
+    weights: tuple[int, ...] | None = None,
+    privacy: Literal["pure", "zcdp"] = "pure",
+    adjacency: Adjacency = "replace",
+    loss: str = "1",
+) -> GroupedTablesQuery:
+    return GroupedTablesQuery(privacy, adjacency, GROUPINGS, views, weights or (1,) * len(views), loss)
+
+
+def choice_query(
+    expected: tuple[int, ...],
+    *,
+    views: tuple[tuple[int, ...], ...] = ((0, 1),),
+    penalties: tuple[int, ...] = (0,),
+    rule: Literal["forest", "once"] = "forest",
+    picks: int = 1,
+    adjacency: Adjacency = "replace",
+    privacy: Literal["pure", "zcdp"] = "pure",
+    loss: str = EXACT,
+    taken: tuple[tuple[int, int], ...] = (),
+    groupings: tuple[Grouping, ...] = GROUPINGS,
+) -> TableChoiceQuery:
+    candidates = tuple(TableCandidate(view, penalty) for view, penalty in zip(views, penalties, strict=True))
+    cells = pack_cells(np.array(expected, dtype=np.int64))
+    return TableChoiceQuery(privacy, adjacency, groupings, candidates, cells, rule, taken, picks, loss)
+
+
+def tables(query: GroupedTablesQuery, table: Table, seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    found = answer(query, table, noise=SimulatedNoise(seed))
+    assert isinstance(found, GroupedTablesAnswer)
+    return unpack_cells(found.cells)
+
+
+def taken(query: TableChoiceQuery, table: Table, seed: int = 0) -> tuple[int, ...]:
+    found = answer(query, table, noise=SimulatedNoise(seed))
+    assert isinstance(found, TableChoiceAnswer)
+    return found.taken
+
+
+def test_tables_of_groups_are_the_brute_force_counts() -> None:
+    records = tuple(RECORDS[i] for i in (0, 0, 1, 2, 2, 2, 5, 4, 3))
+    found = tables(tables_query(loss=EXACT), table_of(records))
+    counts = Counter(records)
+    singles = [sum(counts[a, b] for b in range(3)) for a in range(2)]
+    turned = [counts[a, b] for b in range(3) for a in range(2)]
+    grouped = [sum(counts[a, b] for b in range(3) if (b == 1) == (g == 1)) for a in range(2) for g in range(2)]
+    assert found.tolist() == [len(records), *singles, *turned, *grouped]
+
+
+def neighbours(records: int, adjacency: Adjacency) -> list[tuple[Table, Table]]:
+    """Every pair of neighbouring tables of this many records, up to their order."""
+    pairs = []
+    for rest in combinations_with_replacement(RECORDS, records - 1):
+        if adjacency == "add-remove":
+            pairs += [(table_of(rest), table_of((*rest, record))) for record in RECORDS]
+        else:
+            pairs += [(table_of((*rest, a)), table_of((*rest, b))) for a in RECORDS for b in RECORDS if a < b]
+    return pairs
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_sensitivities_hold_for_every_pair_of_neighbours_and_are_attained(adjacency: Adjacency) -> None:
+    """Exhaustive over all tables of three records, for tables in L1 and L2 and for scores against several e."""
+    query = tables_query(((0, 1), (0, 2)), loss=EXACT)
+    l1: set[int] = set()
+    l2: set[int] = set()
+    apart: set[int] = set()
+    expectations = [np.zeros(6), np.array([5, 0, 0, 0, 0, 0]), np.array([1, 0, 1, 0, 1, 0]), np.full(6, 2**31 - 1)]
+    for one, other in neighbours(3, adjacency):
+        c, d = (tables(query, table) for table in (one, other))
+        for part in (slice(0, 6), slice(6, 10)):
+            l1.add(int(np.abs(c[part] - d[part]).sum()))
+            l2.add(int(((c[part] - d[part]) ** 2).sum()))
+        for e in expectations:
+            apart.add(int(abs(np.abs(c[:6] - e).sum() - np.abs(d[:6] - e).sum())))
+    moved = TableSensitivity.of(adjacency=adjacency)
+    assert (max(l1), max(l2), max(apart)) == (moved.l1, moved.l2_squared, moved.l1)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_a_person_with_several_records_counts_as_often(adjacency: Adjacency) -> None:
+    """All sets of two records against all others (or none): brute force over what one person may change."""
+    people = [*combinations_with_replacement(RECORDS, 2), *((r,) for r in RECORDS), ()]
+    counts = {person: np.array([Counter(person)[r] for r in RECORDS]) for person in people}
+    others: list[tuple[tuple[int, int], ...]] = people if adjacency == "replace" else [()]
+    moved = [counts[a] - counts[b] for a in people for b in others]
+    most = TableSensitivity.of(adjacency=adjacency, max_records=2)
+    assert max(int(np.abs(m).sum()) for m in moved) == most.l1
+    assert max(int((m**2).sum()) for m in moved) == most.l2_squared
+
+
+@pytest.mark.parametrize(("privacy", "adjacency"), list(product(("pure", "zcdp"), ("replace", "add-remove"))))
+def test_the_noise_has_the_scale_that_the_share_pays_for(
+    privacy: Literal["pure", "zcdp"], adjacency: Adjacency
+) -> None:
+    """Two tables at weights 1 and 3. Each variance is within 10 % of what the share asks for, so ±30 % would fail.
+
+    20,000 draws of a cell: the relative error of a variance is below 2 %, so a false alarm has 5 sigmas.
+    """
+    big = Schema("big", (Attribute("a", bins=tuple(range(20_001))), Attribute("b", categories=("x", "y"))))
+    table = Table(big, np.zeros((2, 0), dtype=np.uint16))
+    query = GroupedTablesQuery(privacy, adjacency, (Grouping(0, ()), Grouping(1, ())), ((0,), (0, 1)), (1, 3), "1/10")
+    found = unpack_cells(_tables(query, table))
+    each = TableSensitivity.of(adjacency=adjacency).l1
+    for weight, cells in ((1, found[:20_000]), (3, found[20_000:])):
+        share = weight / 40
+        variance = 2 * (each / share) ** 2 if privacy == "pure" else each / (2 * share)
+        assert np.var(cells) == pytest.approx(variance, rel=0.1)
+
+
+def _tables(query: GroupedTablesQuery, table: Table) -> Cells:
+    found = answer(query, table, noise=SimulatedNoise(5))
+    assert isinstance(found, GroupedTablesAnswer)
+    return found.cells
+
+
+def test_the_loss_is_what_is_asked_for_in_its_class() -> None:
+    assert loss_of(tables_query(loss="1/3")) == Pure(Fraction(1, 3))
+    assert loss_of(choice_query((0,) * 6, loss="1/7", privacy="zcdp")) == ZeroConcentrated(Fraction(1, 7))
+
+
+def test_a_choice_takes_the_table_furthest_from_what_is_expected_or_none() -> None:
+    records = table_of((RECORDS[0],) * 10 + (RECORDS[5],) * 10)
+    fits = (10, 0, 0, 0, 0, 10)
+    assert taken(choice_query(fits, penalties=(1,)), records) == ()
+    assert taken(choice_query((0,) * 6), records) == (0,)
+    assert taken(choice_query((0,) * 6, penalties=(9,)), records) == (0,)
+    assert taken(choice_query((0,) * 6, penalties=(11,)), records) == ()
+
+
+def test_a_choice_at_some_loss_follows_permute_and_flip_and_the_exponential_mechanism() -> None:
+    """One candidate of doubled score s against none at 0: chances in closed form, 4,000 runs, 5 sigmas."""
+    records = table_of((RECORDS[0],) * 2)
+    doubled, delta = 2, 2
+    runs = 4_000
+    pure = choice_query((0,) * 6, loss="1")
+    zcdp = choice_query((0,) * 6, loss="1/8", privacy="zcdp")
+    # Both have ε = 1 here (ε²/8 = 1/8): odds fall by e for every 2Δ/ε = 4 of the doubled score.
+    fall = math.exp(-doubled / (2 * delta))
+    chances = {pure: 1 - fall / 2, zcdp: 1 / (1 + fall)}
+    for query, chance in chances.items():
+        times = sum(len(taken(query, records, seed)) for seed in range(runs))
+        assert abs(times - runs * chance) < 5 * math.sqrt(runs * chance * (1 - chance))
+
+
+def test_rules_are_kept() -> None:
+    schema = Schema("four", tuple(Attribute(name, categories=("x", "y")) for name in "abcd"))
+    records = Table(schema, np.zeros((4, 30), dtype=np.uint8))
+    groupings = tuple(Grouping(a, ()) for a in range(4))
+    pairs = ((0, 1), (1, 2), (0, 2), (2, 3))
+    forest = choice_query((0,) * 16, views=pairs, penalties=(0, 1, 2, 3), picks=4, groupings=groupings)
+    assert sorted(taken(forest, records)) == [0, 1, 3]
+    joined = msgspec.structs.replace(forest, taken=((0, 1), (1, 3)))
+    assert sorted(taken(joined, records)) in ([1], [2], [3])
+    once = msgspec.structs.replace(forest, rule="once")
+    assert sorted(taken(once, records)) == [0, 1, 3]
+    assert sorted(taken(msgspec.structs.replace(once, taken=((0, 3),)), records)) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (tables_query(((0, 0),)), "an attribute twice"),
+        (tables_query(((1, 2),)), "an attribute twice"),
+        (tables_query(((3,),)), "a grouping that is not given"),
+        (tables_query(((0,), (0,))), "the same table twice"),
+        (tables_query(((0, 1), (1, 0))), "the same table twice"),
+        (tables_query(((0,),), weights=(1, 1)), "2 for 1 tables"),
+        (tables_query(((0,),), loss="1/1000000000000000"), "noise of scale"),
+        (tables_query(((0,),), loss="1/10000000000000000000000000", privacy="zcdp"), "noise of deviation"),
+        (GroupedTablesQuery("pure", "replace", (Grouping(2, ()),), ((0,),), (1,), "1"), "not in the schema"),
+        (GroupedTablesQuery("pure", "replace", (Grouping(1, (0, 1)),), ((0,),), (1,), "1"), "another number of values"),
+        (
+            GroupedTablesQuery("pure", "replace", (Grouping(1, (0, 2, 0)),), ((0,),), (1,), "1"),
+            "a group without values",
+        ),
+        (choice_query((0,) * 5), "another number of cells"),
+        (choice_query((-1, 0, 0, 0, 0, 0)), "a count out of range"),
+        (choice_query((2**31, 0, 0, 0, 0, 0)), "a count out of range"),
+        (choice_query((0, 0), views=((0,),)), "without enough attributes"),
+        (choice_query((0,) * 6, taken=((0, 9),)), "not in the schema"),
+    ],
+)
+def test_nonsense_is_refused_from_public_facts(query: GroupedTablesQuery | TableChoiceQuery, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check(query, SCHEMA, 10)
+
+
+def test_many_groupings_are_counted_in_blocks_with_the_same_tables() -> None:
+    """Memory must not grow with what is asked: running out of it would tell about the number of records."""
+    schema = Schema("s", (Attribute("a", categories=(0, 1)), Attribute("b", categories=(0, 1, 2))))
+    rng = np.random.default_rng(2)
+    table = Table(schema, np.stack([rng.integers(0, 2, 90), rng.integers(0, 3, 90)]).astype(np.uint8))
+    groupings = (*(Grouping(1, (0, 0, 1)) for _ in range(600)), Grouping(0, ()), Grouping(1, ()))
+    views = (*((g, 600) for g in range(600)), (600, 601))
+    query = GroupedTablesQuery("pure", "replace", groupings, views, (1,) * 601, "600000")
+    noisy = answer(query, table, noise=SimulatedNoise(1))
+    assert isinstance(noisy, GroupedTablesAnswer)
+    flat = unpack_cells(noisy.cells)
+    exact = np.zeros((2, 3), dtype=np.int64)
+    np.add.at(exact, (table.codes[0], table.codes[1]), 1)
+    grouped = np.stack([exact[:, 0] + exact[:, 1], exact[:, 2]])
+    # The noise has scale 2·601/600000 here: it is zero but for a chance below 1e-200.
+    assert flat[:2400].reshape(600, 2, 2).tolist() == [grouped.tolist()] * 600
+    assert flat[2400:].tolist() == exact.ravel().tolist()

@@ -1,0 +1,67 @@
+"""Secure noise: nothing to seize, nothing to repeat, and saturation where numbers never come."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from panbayes.dp import opendp_bridge
+from panbayes.dp.sampler import MAX_NOISE
+from panbayes.dp.secure import SecureNoise
+
+
+def test_forked_processes_draw_different_noise() -> None:
+    # A generator buffered before the fork would repeat itself; 40 integers agree with probability below 2**-80.
+    program = (
+        "import os, sys, numpy as np; from fractions import Fraction; from panbayes.dp.secure import SecureNoise\n"
+        "def line():\n"
+        "    noise = SecureNoise(); scores = np.zeros(10**6)\n"
+        "    drawn = noise.discrete_laplace(40, scale=Fraction(9)).tolist()\n"
+        "    picked = [noise.select(scores[:1000], scale=Fraction(1), mechanism='exponential') for _ in range(9)]\n"
+        "    print(drawn); print(picked); sys.stdout.flush()\n"
+        "line()\n"
+        "for _ in range(3):\n"
+        "    child = os.fork()\n"
+        "    if not child: line(); os._exit(0)\n"
+        "    os.waitpid(child, 0)\n"
+        "line()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(set(lines)) == 10
+
+
+def test_secure_noise_has_nothing_to_seize() -> None:
+    assert not hasattr(SecureNoise(), "__dict__")
+    assert SecureNoise.__slots__ == ()
+
+
+def test_opendp_is_loaded_when_used_and_its_prelude_never() -> None:
+    program = (
+        "import sys; from fractions import Fraction; from panbayes.dp.secure import SecureNoise; "
+        "import panbayes.dp.mechanisms; print('opendp' in sys.modules); "
+        "SecureNoise().discrete_laplace(3, scale=Fraction(1)); print('opendp.measurements' in sys.modules, "
+        "'opendp.prelude' in sys.modules, 'opendp.context' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "False", "False"]
+
+
+def test_numbers_that_are_never_drawn_are_saturated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenDP saturates at the ends of int64, which it reaches with probability exp(−2³²); we do before that."""
+    ends = np.array([2**63 - 1, -(2**63), MAX_NOISE + 1, MAX_NOISE - 1, 5])
+
+    def at_the_ends(_zeros: list[int], *, scale: float) -> NDArray[np.int64]:
+        assert scale > 0
+        return ends
+
+    monkeypatch.setattr(opendp_bridge, "add_discrete_laplace", at_the_ends)
+    monkeypatch.setattr(opendp_bridge, "add_discrete_gaussian", at_the_ends)
+    expected = [MAX_NOISE, -MAX_NOISE, MAX_NOISE, MAX_NOISE - 1, 5]
+    assert SecureNoise().discrete_laplace(5, scale=Fraction(1)).tolist() == expected
+    assert SecureNoise().discrete_gaussian(5, variance=Fraction(1)).tolist() == expected

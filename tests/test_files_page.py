@@ -1,0 +1,55 @@
+"""The manual's page on files is generated; running this module writes it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from panbayes.consortium.agreement.strategy import strategies
+from panbayes.consortium.agreement.study import STUDY_FILE
+from panbayes.schema.declaration import Declaration
+from panbayes.schema.reference import reference
+from panbayes.schema.schema import SCHEMA_FILE
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "files.md"
+
+DECLARATIONS: Final[dict[str, Declaration[Any]]] = {"schema": SCHEMA_FILE, "study": STUDY_FILE}
+
+
+def strategy_table() -> str:
+    """What each strategy asks for, and which keys of a study it reads."""
+    rows = [
+        f"| `{strategy.name}` | {'any' if strategy.several else 'one'} | {strategy.asks} | "
+        f"{', '.join(f'`{key}`' for key in strategy.reads) or 'none'} |"
+        for strategy in strategies().values()
+    ]
+    return "\n".join(["| strategy | holders | asks for | reads |", "|---|---|---|---|", *rows, ""])
+
+
+def regenerated(page: str) -> str:
+    """Put the reference of each kind of file, and the table of strategies, between their marks."""
+    generated = {name: reference(declaration) for name, declaration in DECLARATIONS.items()}
+    for name, text in {**generated, "strategies": strategy_table()}.items():
+        begin, end = f"<!-- generated: {name} -->\n", f"<!-- end: {name} -->"
+        before, _, rest = page.partition(begin)
+        _, found, after = rest.partition(end)
+        assert found, name
+        page = f"{before}{begin}{text}{end}{after}"
+    return page
+
+
+def test_the_page_is_what_the_declarations_say() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert regenerated(page) == page, "run: python -m tests.test_files_page"
+
+
+@pytest.mark.parametrize("name", DECLARATIONS)
+def test_the_examples_are_read(name: str, tmp_path: Path) -> None:
+    (tmp_path / "clinic.toml").write_text(SCHEMA_FILE.example)
+    DECLARATIONS[name].parse(DECLARATIONS[name].example, source=str(tmp_path / f"{name}.toml"))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(regenerated(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
