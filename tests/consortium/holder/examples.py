@@ -151,6 +151,7 @@ def check(query: Query, schema: Schema, size: int) -> None:
     handler_of(query).check(query, schema, size)
 
 
-def answer(query: Query, records: Table, *, noise: Noise) -> Answer:
-    """Answer a query as a holder does that was never asked before."""
-    return handler_of(query).answer(query, PrivateCounts(records), noise=noise)
+def answer(query: Query, records: Table | PrivateCounts, *, noise: Noise) -> Answer:
+    """Answer a query as a holder does; one with a table was never asked before."""
+    counts = PrivateCounts(records) if isinstance(records, Table) else records
+    return handler_of(query).answer(query, counts, noise=noise)

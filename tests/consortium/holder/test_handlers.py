@@ -15,6 +15,7 @@ from panbayes.bayesnet.learning.scores.registry import scores
 from panbayes.bayesnet.learning.search import GreedySearch
 from panbayes.consortium.holder import query_checks
 from panbayes.consortium.holder.handlers import local_model
+from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.protocol.answers import ModelAnswer, ParentChoiceAnswer, TablesAnswer
 from panbayes.consortium.protocol.cells import unpack_cells
 from panbayes.consortium.protocol.queries import ModelQuery, ParentChoiceQuery, Query, TablesQuery
@@ -115,8 +116,9 @@ def test_votes_follow_the_mechanism_exactly(mechanism: Rule, score: str) -> None
     delta = sensitivity.step_sensitivity(score, records=60, candidates=sizes)
     noise = SimulatedNoise(11)
     votes = np.zeros(2)
+    counts = PrivateCounts(data)
     for _ in range(4000):
-        found = answer(query, data, noise=noise)
+        found = answer(query, counts, noise=noise)
         assert isinstance(found, ParentChoiceAnswer)
         votes[pairs.index((found.pair.child, found.pair.parents))] += 1
 
