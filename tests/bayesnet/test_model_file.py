@@ -17,11 +17,14 @@ from panbayes.bayesnet.formats.model_json import VERSION, decode_factors, encode
 from panbayes.bayesnet.network import Network
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.classes.zcdp import ZeroConcentrated
 from panbayes.privacy.composition import Sequential, Step
+from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Selection, Together
 from panbayes.privacy.statement import PrivacyStatement
 from tests.bayesnet.brute import random_network, seeds, tricky_schema
 
 GOLDEN = Path(__file__).parent / "golden" / "model_v1.json"
+GOLDEN_EVENTS = GOLDEN.with_name("model_v2.json")
 
 
 def statement() -> PrivacyStatement:
@@ -78,6 +81,28 @@ def test_files_of_version_1_stay_readable() -> None:
     assert network.privacy == statement()
     assert network.about == {"strategy": "privbayes"}
     assert encode_factors(network) == GOLDEN.read_bytes()
+
+
+def events() -> PrivacyStatement:
+    """A statement with every kind of event."""
+    rho = ZeroConcentrated(Fraction(3, 100))
+    table = DiscreteGaussian(Fraction(50), 2)
+    parts = (
+        Step.of("counts", DiscreteLaplace(Fraction(8), 2), loss=Pure(Fraction(1, 4))),
+        Step.of("votes", Together((Selection("permute-and-flip", Fraction(1, 64)),), 2), loss=Pure(Fraction(1, 4))),
+        Step.of("tables", Together((table, Selection("exponential", Fraction(8, 100)))), loss=rho),
+        Step("structure", "exponential mechanism", Pure(Fraction(1, 2))),
+    )
+    return PrivacyStatement("record", "replace", Sequential(parts), ("the schema",), (), {"panbayes": "0"})
+
+
+def test_files_of_version_2_stay_readable() -> None:
+    """Written once and kept: its statement has events, beside a step that has none."""
+    network = Network.load(GOLDEN_EVENTS)
+    assert network.privacy == events()
+    assert network.with_privacy(statement()) == Network.load(GOLDEN)
+    assert encode_factors(network) == GOLDEN_EVENTS.read_bytes()
+    assert json.loads(GOLDEN_EVENTS.read_bytes())["version"] == 2
 
 
 def test_white_space_does_not_matter() -> None:

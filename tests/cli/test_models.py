@@ -12,6 +12,7 @@ import pytest
 
 from panbayes.bayesnet.network import Network
 from panbayes.cli.demo.population import clinic_network, clinic_schema
+from panbayes.consortium.agreement.strategy import strategies
 from panbayes.schema.schema import dump_schema
 from tests.conftest import Panbayes
 from tests.running import run_here
@@ -110,9 +111,7 @@ def test_the_same_study_again_is_free_and_the_same(model: Path, panbayes: Panbay
     assert (model.parent / "again.json").read_bytes() == model.read_bytes()
 
 
-@pytest.mark.parametrize(
-    "strategy", ["independent", "noisy-sufficient-statistics", "noisy-majority-voting", "noisy-model", "non-private"]
-)
+@pytest.mark.parametrize("strategy", [name for name, strategy in strategies().items() if strategy.several])
 def test_two_holders(strategy: str, folder: Path, panbayes: Panbayes) -> None:
     (folder / "study.toml").write_text(STUDY.replace("privbayes", strategy))
     found = told(

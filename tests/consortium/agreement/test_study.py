@@ -10,7 +10,7 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.attribute import Attribute
-from panbayes.schema.schema import Schema, dump_schema
+from panbayes.schema.schema import Schema, Unit, dump_schema
 
 SCHEMA = Schema("s", tuple(Attribute(name, categories=("x", "y", "z")) for name in "abc"))
 GOOD = """\
@@ -114,3 +114,54 @@ def test_the_hash_covers_content_and_schema_not_spelling(folder: Path) -> None:
         assert load(folder, GOOD + more + "\n").hash != study.hash
     (folder / "s.toml").write_text(dump_schema(SCHEMA).replace('"z"', '"w"'))
     assert load(folder, GOOD).hash != study.hash
+
+
+AGREED = (
+    Attribute("smoker", categories=("no", "yes")),
+    Attribute("age", bins=(0, 40, 65, 120), missing="missing"),
+    Attribute("cough", categories=("no", "yes")),
+)
+CLINIC, PATIENTS = Schema("clinic", AGREED), Schema("clinic", AGREED, unit=Unit("patient", 3))
+
+
+@pytest.mark.parametrize(
+    ("agreed", "known"),
+    [
+        (Study("a", CLINIC, epsilon=1), "5c91e7d79a1502ad419bdedb2f80c45dac039bd9f657fe466f9137e14c2a0323"),
+        (
+            Study("a", CLINIC, epsilon="1/3", adjacency="add-remove", delta=1e-9),
+            "79cf55d3a4109c1f0ef4b53064ba15e1061d616bcea0418a788bfa359d4f3f82",
+        ),
+        (
+            Study("b", PATIENTS, "privbayes", "7/3", degree="auto", theta=6, score="R", mechanism="exponential"),
+            "cecab33c6b3a9b1137b21dd80ccf9f163194f89872337ea7fdaef28dec012366",
+        ),
+        (
+            Study("c", CLINIC, "noisy-majority-voting", 0.1, degree=2, split=0.25, clip="analyst", first="cough"),
+            "7326077f6f757b346e747d43c117fd323cc4a76b964ef3ce623565feddc50567",
+        ),
+        (
+            Study("d", CLINIC, "noisy-sufficient-statistics", 2, learner="penalised"),
+            "0b5a448d13d42f6e3c6a3535c7c29a56d435cf2096be5150b6f3dba76b5a9d27",
+        ),
+        (Study("g", CLINIC, "non-private"), "2094095017f07ff31c471eaaa2da996d5fa159bc9fb5a6427d269147732c0589"),
+        (
+            Study("h", CLINIC, epsilon=1, degree=2, split="1/4"),  # options that the strategy does not read
+            "00d96b6a4a690f1fcf2701f6293686321a222658c7131f73da9386aacb5dd867",
+        ),
+    ],
+    ids=lambda value: value[:8] if isinstance(value, str) else value.strategy,
+)
+def test_hashes_of_the_first_version_stay(agreed: Study, known: str) -> None:
+    """Ledgers know studies by them: a key that is added later must leave them as they are where it is absent."""
+    assert agreed.hash == known
+
+
+def test_numbers_are_read_as_people_write_them() -> None:
+    for written in (1, 1.0, "1", "1.0", "3/3", Fraction(1)):
+        assert Study("a", CLINIC, epsilon=written) == Study("a", CLINIC, "adaptive", Fraction(1))
+    for wrong in (True, "one", "1/0", float("nan"), -1, None):
+        with pytest.raises(InputError, match="study, epsilon: "):
+            Study("a", CLINIC, epsilon=wrong)
+    with pytest.raises(InputError, match=r"study, split: found 'half'; give a number such as 0\.5"):
+        Study("a", CLINIC, epsilon=1, split="half")

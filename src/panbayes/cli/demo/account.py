@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from panbayes.cli.demo.job import ALONE, CHOSEN, HOSPITALS, STRATEGIES, TEST, Outcome
+from panbayes.cli.demo.job import BOUND, CHOSEN, HOSPITALS, TEST, Outcome
 from panbayes.cli.demo.population import clinic_schema
 from panbayes.cli.text import aligned
+from panbayes.consortium.agreement.strategy import strategies
 from panbayes.privacy.written import show_fraction
 
 __all__ = ["account"]
@@ -52,15 +53,17 @@ def _bits(outcome: Outcome, epsilon: str) -> list[str]:
     uniform = sum(math.log2(size) for size in clinic_schema().sizes)
     rows = [("strategy", "learns from", "ε", "bits")]
     rows.append(("guessing uniformly", "nothing", "0", f"{uniform:.2f}"))
-    rows += [(name, "three hospitals", epsilon, f"{bits[name]:.2f}") for name in STRATEGIES if name != "non-private"]
-    rows.append((ALONE, "north alone", epsilon, f"{bits[ALONE]:.2f}"))
-    rows.append(("non-private, the bound", "three hospitals", "none", f"{bits['non-private']:.2f}"))
+    private = [strategy for strategy in strategies().values() if strategy.private]
+    for strategy in sorted(private, key=lambda strategy: bits[strategy.name]):
+        patients = "three hospitals" if strategy.several else "north alone"
+        rows.append((strategy.name, patients, epsilon, f"{bits[strategy.name]:.2f}"))
+    rows.append((f"{BOUND}, the bound", "three hospitals", "none", f"{bits[BOUND]:.2f}"))
     return aligned(rows)
 
 
 def _answers(outcome: Outcome, epsilon: str) -> list[str]:
     private = outcome.networks[CHOSEN].posterior(TARGET, EVIDENCE)
-    exact = outcome.networks["non-private"].posterior(TARGET, EVIDENCE)
+    exact = outcome.networks[BOUND].posterior(TARGET, EVIDENCE)
     rows = [(TARGET, f"at ε = {epsilon}", "no privacy")]
     rows += [
         (label[0], f"{p:.3f}", f"{q:.3f}") for (label, p), (_, q) in zip(private.rows(), exact.rows(), strict=True)

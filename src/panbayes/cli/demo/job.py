@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from panbayes.bayesnet.network import Network
 from panbayes.cli.demo.population import clinic_network, clinic_schema
 from panbayes.cli.study_file import study_text
+from panbayes.consortium.agreement.strategy import strategies
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.local.learn import learn
 from panbayes.files import output_file, write_text
 from panbayes.schema.schema import dump_schema
 from panbayes.tables.table import Table
 
-__all__ = ["ALONE", "CHOSEN", "HOSPITALS", "STRATEGIES", "TEST", "Outcome", "run_job"]
+__all__ = ["BOUND", "CHOSEN", "HOSPITALS", "TEST", "Outcome", "run_job"]
 
 HOSPITALS: Final = {"north": 12_000, "south": 8_000, "west": 4_000}
 """The hospitals and how many patients each has."""
@@ -30,19 +31,11 @@ TEST: Final = 6_000
 """Other patients, on whom the networks are tried."""
 
 SEED: Final = 2016
-STRATEGIES: Final[tuple[str, ...]] = (
-    "non-private",
-    "adaptive",
-    "independent",
-    "noisy-sufficient-statistics",
-    "noisy-majority-voting",
-    "noisy-model",
-)
-ALONE: Final[str] = "privbayes"
-"""What a hospital runs that learns from its own patients alone."""
-
-CHOSEN: Final[str] = "adaptive"
+CHOSEN: Final = "adaptive"
 """The strategy whose network is saved, sampled and drawn."""
+
+BOUND: Final = "non-private"
+"""The strategy that the others are compared with."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +90,11 @@ def _patients(output: Path) -> tuple[dict[str, Table], Table]:
 
 
 def _learn_all(hospitals: dict[str, Table], epsilon: Fraction, output: Path) -> dict[str, Network]:
-    studies = {name: Study(f"demo, {name}", clinic_schema(), name, epsilon) for name in (*STRATEGIES, ALONE)}
+    studies = {name: Study(f"demo, {name}", clinic_schema(), name, epsilon) for name in strategies()}
     write_text(output / "study.toml", study_text(studies[CHOSEN], schema="clinic.toml"))
+    alone = {"north": hospitals["north"]}
     return {
-        name: learn(study, {"north": hospitals["north"]} if name == ALONE else hospitals, state=output / "ledgers")
+        name: learn(study, hospitals if study.how.several else alone, state=output / "ledgers")
         for name, study in studies.items()
     }
 

@@ -168,6 +168,7 @@ class Terms:
     def _check(self) -> None:
         if not self.name.strip():
             raise self.error("name", "found an empty text", "give the study a name")
+        self.check_choice("score", scores())
         self.check_choice("mechanism", get_args(Rule))
         self.check_choice("clip", CLIPS)
         self.check_choice("learner", LEARNERS)
