@@ -4,8 +4,8 @@ Strategies, handlers, formats, sources, laws and universes are each one file tha
 registry is then nothing but the folder: to add one is to add a file, and no list has to be kept in step with it.
 
 >>> from panbayes.bayesnet.formats.format import Format
->>> sorted(found.suffix for found in discover("panbayes.bayesnet.formats", Format))
-['.bif', '.json']
+>>> [found.title for found in discover("panbayes.bayesnet.formats", Format) if found.suffix == ".bif"]
+['BIF file']
 """
 
 from __future__ import annotations

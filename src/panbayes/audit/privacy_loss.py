@@ -152,9 +152,15 @@ def selection_pmf(scores: Floats, *, scale: Fraction, mechanism: Rule) -> Floats
     [½, 1], [¼, ½], … down to the reciprocal of the number of candidates see every part of it.
     """
     weights: Floats = np.exp((scores - scores.max()) / float(scale))
-    if mechanism == "exponential":
-        softmax: Floats = weights / math.fsum(weights)
-        return softmax
+    match mechanism:
+        case "exponential":
+            softmax: Floats = weights / math.fsum(weights)
+            return softmax
+        case "permute-and-flip":
+            return _permute_and_flip_pmf(weights)
+
+
+def _permute_and_flip_pmf(weights: Floats) -> Floats:
     points, masses = np.polynomial.legendre.leggauss(_NODES)
     result: Floats = np.zeros(weights.size)
     edge = 1.0

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Final
+from typing import Final, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ def check_noise(event: Event) -> None:
                 check_noise(part)
         case Selection():
             pass  # Scores have any unit, and so have their scales.
+        case _:
+            assert_never(event)
 
 
 def _check_served(word: str, square: Fraction) -> None:

@@ -25,7 +25,7 @@ A further law of noise is a further method here.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,8 +98,8 @@ def check_selection(scores: NDArray[np.float64], scale: Fraction, mechanism: Rul
         raise ValueError("scores must be finite")
     if not MIN_SELECTION_SCALE <= scale <= 1 / MIN_SELECTION_SCALE:
         raise ValueError("the scale of a selection must lie between 2**-200 and 2**200")
-    if mechanism not in ("exponential", "permute-and-flip"):
-        raise ValueError(f"the mechanism must be 'exponential' or 'permute-and-flip', found {mechanism!r}")
+    if mechanism not in get_args(Rule):
+        raise ValueError(f"the mechanism must be one of {get_args(Rule)}, found {mechanism!r}")
 
 
 def _check_size(size: int) -> None:

@@ -71,7 +71,11 @@ class SecureNoise:
         """
         check_selection(scores, scale, mechanism)
         served = opendp_bridge.padded_scale(scale)
-        return opendp_bridge.noisy_max(scores, scale=served, gumbel=mechanism == "exponential")
+        match mechanism:
+            case "exponential":
+                return opendp_bridge.noisy_max(scores, scale=served, gumbel=True)
+            case "permute-and-flip":
+                return opendp_bridge.noisy_max(scores, scale=served, gumbel=False)
 
     def spawn(self, _key: bytes, /) -> SecureNoise:
         """Return itself: fresh randomness needs no key."""

@@ -80,8 +80,11 @@ class SimulatedNoise:
         Report-Noisy-Max with Exponential Noise, 2021).
         """
         check_selection(scores, scale, mechanism)
-        draw = self._generator.gumbel if mechanism == "exponential" else self._generator.exponential
-        return int(np.argmax(scores + draw(scale=float(scale), size=scores.size)))
+        match mechanism:
+            case "exponential":
+                return int(np.argmax(scores + self._generator.gumbel(scale=float(scale), size=scores.size)))
+            case "permute-and-flip":
+                return int(np.argmax(scores + self._generator.exponential(scale=float(scale), size=scores.size)))
 
     def spawn(self, key: bytes, /) -> SimulatedNoise:
         """Return the stream of ``key``: it depends on this seed and the key, not on what was drawn before."""

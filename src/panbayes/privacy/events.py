@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Rule: TypeAlias = Literal["permute-and-flip", "exponential"]
-"""How a high score is drawn; both spend ε = 2Δ/scale, permute-and-flip chooses better."""
+"""How a high score is drawn; each spends ε = 2Δ/scale, permute-and-flip chooses better."""
 
 _RULES: Final[dict[Rule, str]] = {"permute-and-flip": "permute-and-flip", "exponential": "exponential mechanism"}
 
@@ -144,8 +144,10 @@ def event_from_json(data: object, *, argument: str) -> Event:
             return DiscreteLaplace(_ratio(scale, argument=argument), l1)
         case {"gaussian": variance, "l2_squared": int(square), **rest} if not rest and square > 0:
             return DiscreteGaussian(_ratio(variance, argument=argument), square)
-        case {"selection": "permute-and-flip" | "exponential" as rule, "epsilon_squared": square, **rest} if not rest:
-            return Selection(rule, _ratio(square, argument=argument))
+        case {"selection": named, "epsilon_squared": square, **rest} if not rest:
+            for rule in _RULES:
+                if rule == named:
+                    return Selection(rule, _ratio(square, argument=argument))
         case {"together": [_, *_] as parts, "times": int(times), **rest} if not rest and times > 0:
             simple = [event_from_json(part, argument=argument) for part in parts if "together" not in part]
             if len(simple) == len(parts):

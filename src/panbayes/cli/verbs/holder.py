@@ -15,8 +15,8 @@ from panbayes.consortium.holder.ledger.ledger import Ledger, Summary
 from panbayes.consortium.holder.ledger.verify import verify as verify_ledger
 from panbayes.errors import InputError, LedgerError
 from panbayes.privacy.classes.pure import Pure
-from panbayes.privacy.classes.zcdp import ZeroConcentrated
 from panbayes.privacy.loss import Loss
+from panbayes.privacy.losses import CLASSES
 from panbayes.privacy.written import parse_epsilon
 
 __all__ = ["register"]
@@ -168,9 +168,12 @@ def cap(
 
 
 def _limit(text: str) -> Loss:
-    if text.startswith("rho="):
-        return ZeroConcentrated(parse_epsilon(text.removeprefix("rho="), argument="EPSILON"))
-    return Pure(parse_epsilon(text, argument="EPSILON"))
+    """Read a cap: a number is ε, and KEY=NUMBER the amount of the class of privacy that has this key."""
+    key, _, amount = text.rpartition("=")
+    nothing = next((nothing for nothing in CLASSES.values() if nothing.key == key), None)
+    if nothing is None:
+        return Pure(parse_epsilon(text, argument="EPSILON"))
+    return nothing.with_amount(parse_epsilon(amount, argument="EPSILON"))
 
 
 def _path(ledger: str, state: Path | None) -> Path:

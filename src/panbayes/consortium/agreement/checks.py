@@ -7,9 +7,10 @@ from typing import Final
 
 from panbayes.bayesnet.learning.scores.registry import scores
 from panbayes.consortium.agreement.terms import Terms
+from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.written import MAX_DIGITS
 
-__all__ = ["MAX_DEGREE", "check_degree", "check_plain", "check_score", "check_shares", "fixed_degree"]
+__all__ = ["MAX_DEGREE", "check_degree", "check_plain", "check_score", "check_shares", "fixed_degree", "pure_grant"]
 
 MAX_DEGREE: Final = 8
 
@@ -71,3 +72,10 @@ def fixed_degree(terms: Terms) -> int:
     if terms.degree == "auto":
         raise ValueError('degree "auto" reached a strategy that needs a number')
     return terms.degree
+
+
+def pure_grant(terms: Terms) -> Pure:
+    """Return the grant where queries carry a bare ε; :func:`check_plain` has seen to that."""
+    if not isinstance(terms.grant, Pure):
+        raise ValueError(f"a grant of {terms.grant} reached a strategy that asks at a pure ε")
+    return terms.grant

@@ -10,6 +10,7 @@ from panbayes.consortium.agreement.plan import Fixed, Stage
 from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.protocol.queries import TablesQuery, ratio
 from panbayes.privacy.adjacency import TableSensitivity
+from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.composition import Step
 from panbayes.privacy.loss import Loss
 
@@ -35,7 +36,7 @@ def tables_step(terms: Terms, loss: Loss, *, tables: int, what: str) -> Step:
 
 def tables_stage(
     terms: Terms,
-    loss: Loss,
+    loss: Pure,
     *,
     tables: int,
     what: str,

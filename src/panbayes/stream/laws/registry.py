@@ -20,8 +20,8 @@ DEFAULT_LAW: Final = OPTIMAL_BERNOULLI.name
 def law_kinds() -> dict[str, LawKind]:
     """Return every kind of state law by its name.
 
-    >>> list(law_kinds())
-    ['dwork', 'optimal-bernoulli', 'quantized-gaussian', 'quantized-laplace']
+    >>> law_kinds()["dwork"].summary
+    'a fair coin, and heads with probability 1/2 + ε/4 for who appeared'
     """
     return {kind.name: kind for kind in discover("panbayes.stream.laws", LawKind)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from panbayes.consortium.agreement.checks import check_plain
+from panbayes.consortium.agreement.checks import check_plain, pure_grant
 from panbayes.consortium.agreement.plan import Plan, Stage
 from panbayes.consortium.agreement.sets import all_sets, tables_stage
 from panbayes.consortium.agreement.strategy import Strategy
@@ -28,7 +28,7 @@ def tables(terms: Terms) -> Stage[TablesQuery]:
     wanted = all_sets(attributes, 1)
     return tables_stage(
         terms,
-        terms.grant,
+        pure_grant(terms),
         tables=attributes,
         what=f"counts of {attributes} attributes",
         rule=lambda query: None if wanted(query.sets) else "the study says sets: every attribute alone, once",

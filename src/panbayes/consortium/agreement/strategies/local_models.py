@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from panbayes.consortium.agreement.checks import check_degree, check_plain, check_score
+from panbayes.consortium.agreement.checks import check_degree, check_plain, check_score, pure_grant
 from panbayes.consortium.agreement.plan import Fixed, Plan, Stage
 from panbayes.consortium.agreement.sets import tables_step
 from panbayes.consortium.agreement.strategy import Strategy, read_options
@@ -50,7 +50,8 @@ class NoisyModelOptions(PrivBayesOptions):
 def model(terms: Terms) -> Stage[ModelQuery]:
     """Return the one stage: a whole model; where the degree is "auto" the asker gives the most to consider."""
     options, attributes = read_options(PrivBayesOptions, terms), len(terms.schema)
-    structure, tables = terms.grant.part(options.split), terms.grant.part(1 - options.split)
+    grant = pure_grant(terms)
+    structure, tables = grant.part(options.split), grant.part(1 - options.split)
     automatic = options.degree == "auto"
     theta = ratio(options.theta) if automatic else None
     fixed = {
@@ -70,7 +71,7 @@ def model(terms: Terms) -> Stage[ModelQuery]:
         ModelQuery,
         times=1,
         words="a whole model, learned inside the holder",
-        loss=terms.grant,
+        loss=grant,
         fixed=fixed,
         steps=(
             Step.of(

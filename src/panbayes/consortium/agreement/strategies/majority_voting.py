@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from panbayes.consortium.agreement.checks import check_degree, check_plain, check_score, fixed_degree
+from panbayes.consortium.agreement.checks import check_degree, check_plain, check_score, fixed_degree, pure_grant
 from panbayes.consortium.agreement.plan import Fixed, Plan, Stage
 from panbayes.consortium.agreement.sets import tables_stage
 from panbayes.consortium.agreement.strategy import Strategy, read_options
@@ -38,7 +38,7 @@ class Options:
 def votes(terms: Terms) -> Stage[ParentChoiceQuery]:
     """Return the stage of the votes."""
     options, attributes = read_options(Options, terms), len(terms.schema)
-    all_votes = terms.grant.part(options.split)
+    all_votes = pure_grant(terms).part(options.split)
     loss = all_votes.part(Fraction(1, attributes - 1))
     one = Selection(options.mechanism, loss.amount**2)
     what = f"{attributes - 1} choices of an attribute and its parents"
@@ -78,7 +78,7 @@ def tables(terms: Terms) -> Stage[TablesQuery]:
 
     return tables_stage(
         terms,
-        terms.grant.part(1 - read_options(Options, terms).split),
+        pure_grant(terms).part(1 - read_options(Options, terms).split),
         tables=attributes,
         what=f"counts of {attributes} tables",
         rule=rule,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import comb
 from typing import Final
 
-from panbayes.consortium.agreement.checks import check_degree, check_plain, fixed_degree
+from panbayes.consortium.agreement.checks import check_degree, check_plain, fixed_degree, pure_grant
 from panbayes.consortium.agreement.plan import Plan, Stage
 from panbayes.consortium.agreement.sets import all_sets, tables_stage
 from panbayes.consortium.agreement.strategy import Strategy
@@ -35,7 +35,7 @@ def tables(terms: Terms) -> Stage[TablesQuery]:
     wanted = all_sets(attributes, size)
     return tables_stage(
         terms,
-        terms.grant,
+        pure_grant(terms),
         tables=comb(attributes, size),
         what=f"counts of all {comb(attributes, size)} sets of {size} attributes",
         rule=lambda query: None if wanted(query.sets) else f"the study says sets: all of {size} attributes, once each",

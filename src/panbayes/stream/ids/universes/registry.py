@@ -19,8 +19,8 @@ __all__ = ["load_universe", "read_universe", "universe_kinds"]
 def universe_kinds() -> dict[str, UniverseKind]:
     """Return every kind of universe by its name.
 
-    >>> list(universe_kinds())
-    ['integers', 'ipv4', 'list']
+    >>> universe_kinds()["ipv4"].spelling
+    'ipv4 or ipv4:NETWORK'
     """
     return {kind.name: kind for kind in discover("panbayes.stream.ids.universes", UniverseKind)}
 
