@@ -127,8 +127,8 @@ class Network(Factors):
         >>> Network.example().sample_table(5, seed=1).codes.shape
         (3, 5)
         """
-        if n < 0:
-            raise InputError("n", found=f"found {n}", remedy="give the number of records to draw")
+        if not hasattr(n, "__index__") or n < 0:
+            raise InputError("n", found=f"found {n!r}", remedy="give the number of records to draw")
         if isinstance(seed, int) and seed < 0:
             raise InputError("seed", found=f"found {seed}", remedy="give a whole number of 0 or more")
         rng = np.random.default_rng(seed)

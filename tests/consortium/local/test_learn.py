@@ -13,6 +13,7 @@ import pytest
 
 import panbayes
 from panbayes.cli.demo.population import clinic_network, clinic_schema
+from panbayes.schema.schema import dump_schema
 from panbayes.tables.sources.dispatch import FrameKind
 
 
@@ -96,3 +97,42 @@ def test_a_table_that_does_not_know_its_persons_is_refused_under_a_unit(tmp_path
     with pytest.raises(panbayes.InputError, match="does not know whose its records are"):
         panbayes.learn(study, panbayes.Table.read(frame, schema, every_record=True), state=tmp_path)
     panbayes.learn(study, panbayes.Table.read(frame, schema), state=tmp_path)
+
+
+def test_a_frame_and_its_schema_are_enough_and_the_name_is_whose_account_is_charged(tmp_path: Path) -> None:
+    frame = clinic_network().sample(400, 1)
+    network = panbayes.learn(frame, clinic_schema(), epsilon="1/2", holder="north", state=tmp_path)
+    assert str(network.privacy.loss if network.privacy else "") == "ε = 0.5"
+    assert network.about["strategy"] == "adaptive"
+    assert panbayes.learn(frame, clinic_schema(), epsilon=0.5, holder="north", state=tmp_path) == network
+    with pytest.raises(panbayes.LedgerError, match=r"north-.*: belongs to other records.* a name of their own"):
+        panbayes.learn(frame.head(10), clinic_schema(), epsilon=0.5, holder="north", state=tmp_path)
+    panbayes.learn(frame.head(10), clinic_schema(), epsilon=0.5, holder="south", state=tmp_path)
+
+
+def test_files_in_the_place_of_values(tmp_path: Path) -> None:
+    (tmp_path / "clinic.toml").write_text(dump_schema(clinic_schema()))
+    (tmp_path / "study.toml").write_text('version = 1\nname = "t"\nschema = "clinic.toml"\nepsilon = 1\n')
+    clinic_network().sample(300, 1).write_csv(tmp_path / "north.csv")
+    data = tmp_path / "north.csv"
+    by_study = panbayes.learn(tmp_path / "study.toml", {"north": data}, simulate=3)
+    assert by_study == panbayes.learn(str(tmp_path / "study.toml"), data, holder="north", simulate=3)
+    quick = panbayes.learn(str(data), tmp_path / "clinic.toml", epsilon=1, holder="north", simulate=3)
+    assert quick.schema == by_study.schema
+
+
+def test_what_cannot_be_learned_from_is_said_by_name() -> None:
+    frame = clinic_network().sample(30, 1)
+    with pytest.raises(panbayes.InputError, match="study: found a DataFrame and no epsilon"):
+        panbayes.learn(frame, frame)
+    with pytest.raises(panbayes.InputError, match="schema: found a DataFrame"):
+        panbayes.learn(frame, frame, epsilon=1)
+    with pytest.raises(panbayes.InputError, match="study, epsilon: is missing"):
+        panbayes.learn(frame, clinic_schema())
+
+
+def test_samples_are_frames_of_the_kind_that_was_learned_from() -> None:
+    table = clinic_network().sample_table(200, 1)
+    for kind, expected in (("pandas", pd.DataFrame), ("arrow", pa.Table), ("polars", pl.DataFrame)):
+        network = panbayes.learn(table.frame(kind), clinic_schema(), epsilon=1, simulate=1)
+        assert isinstance(network.sample(5, 1), expected)

@@ -131,8 +131,8 @@ class Transaction:
             raise LedgerError(
                 self._name,
                 found="belongs to other records than those given",
-                remedy="give the records it was first used for; if they have changed for good, keep this ledger and "
-                "start a new one: people in both have then spent both",
+                remedy="give the records it was first used for, or other people a name of their own; if the records "
+                "have changed for good, give them a new name and keep this ledger: people in both have then spent both",
             )
         digest = keyed(self.secret("key"), records)
         self.connection.execute("INSERT OR REPLACE INTO bindings (schema, digest) VALUES (?, ?)", (schema, digest))
