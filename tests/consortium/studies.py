@@ -21,7 +21,7 @@ from panbayes.bayesnet.structure import Structure
 from panbayes.consortium.agreement.strategy import Strategy, strategies
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import Degree
-from panbayes.consortium.analyst.federation import Ask, Federation
+from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.chain import Entry
@@ -30,6 +30,7 @@ from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.protocol.codec import decode_question, decode_reply
 from panbayes.consortium.protocol.envelope import Question, Release
+from panbayes.consortium.protocol.transport import Ask
 from panbayes.errors import InputError
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.loss import Loss

@@ -16,11 +16,11 @@ AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for 
 ModelFile: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (JSON) made by learn.")]
 
 DataFile: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="DATA", help="A table with a row of names on top: .csv, .tsv or .parquet.")
+    Path, typer.Argument(metavar="DATA", help="A table with a row of names on top, such as north.csv or north.parquet.")
 ]
 
 TableOutput: TypeAlias = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write: .csv, .tsv or .parquet.")
+    Path, typer.Option("--output", "-o", metavar="FILE", help="The table to write, such as out.csv or out.parquet.")
 ]
 
 LedgerFolder: TypeAlias = Annotated[

@@ -15,12 +15,13 @@ from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.adaptive.division import CHOOSING, Division, Grant
-from panbayes.consortium.analyst.federation import Ask, Federation
+from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.local.learn import learn
+from panbayes.consortium.protocol.transport import Ask
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import HolderFailedError
 from panbayes.privacy.adjacency import Adjacency

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.analyst.federation import Ask, Federation
+from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.gates import open_gates
@@ -20,6 +20,7 @@ from panbayes.consortium.protocol.cells import Cells, pack_cells
 from panbayes.consortium.protocol.codec import decode_question, decode_reply, encode
 from panbayes.consortium.protocol.envelope import Question, Refusal, Release
 from panbayes.consortium.protocol.queries import Pair, Query
+from panbayes.consortium.protocol.transport import Ask
 from panbayes.dp.secure import SecureNoise
 from panbayes.errors import HolderFailedError, HolderRefusedError, InputError
 from tests.consortium.holder.examples import model, pure, script, singles, study, table, votes

@@ -43,9 +43,9 @@ def to_version_2(connection: sqlite3.Connection, draw: Draw, *, kill_at: int | N
 
 @contextmanager
 def known(*more: Migration) -> Iterator[None]:
-    """Let this process know further versions, each by the step that leads to it."""
+    """Let this process know version 1 and further ones, each by the step that leads to it."""
     before = versions.MIGRATIONS
-    vars(versions)["MIGRATIONS"] = (*before, *more)
+    vars(versions)["MIGRATIONS"] = (before[0], *more)
     try:
         yield
     finally:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from panbayes.bayesnet.formats.files import formats
+from panbayes.bayesnet.formats.model_json import MODEL
 from panbayes.bayesnet.network import Network
 from panbayes.cli.arguments import AsJson, ModelFile
 from panbayes.cli.help import add_command
@@ -24,19 +26,20 @@ def register(app: typer.Typer) -> None:
 
 def export(
     model: ModelFile,
-    output: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its name ends in .bif.")],
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write, such as model.bif.")],
     as_json: AsJson = False,
 ) -> None:
     """Write a model as BIF, which pgmpy, pyAgrum and others read.
 
-    BIF is the Bayesian interchange format. It holds the network and nothing of the privacy statement: keep the model
-    file beside it.
+    BIF is the Bayesian interchange format. It holds the network and of the privacy statement only a comment: keep the
+    model file beside it. What the file's name ends in says which format is written.
 
     Examples:
         panbayes export model.json model.bif
     """
-    if output.suffix.lower() != ".bif":
-        raise InputError("OUT", found=f"found {output}", remedy="give a file that ends in .bif")
+    others = sorted(suffix for suffix, known in formats().items() if known is not MODEL)
+    if output.suffix.lower() not in others:
+        raise InputError("OUT", found=f"found {output}", remedy=f"give a file that ends in {' or '.join(others)}")
     network = Network.load(model)
     network.save(output, argument="OUT")
     emit(

@@ -31,7 +31,7 @@ def learn(
     ],
     holder: Annotated[list[str], typer.Option(metavar="NAME=FILE", help="A holder and its table. Repeatable.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The model file to write: .json or .bif.")
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The model file to write, such as model.json.")
     ],
     state: LedgerFolder = None,
     simulate: Annotated[

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from panbayes.consortium.protocol.queries import (
     GroupedTablesQuery,
     ModelQuery,
     ParentChoiceQuery,
     Query,
+    QueryType,
     TableChoiceQuery,
     TablesQuery,
     kind_of,
@@ -27,8 +28,6 @@ from panbayes.privacy.composition import Step
 from panbayes.privacy.loss import Loss, total
 
 __all__ = ["Fixed", "Plan", "Stage"]
-
-Q = TypeVar("Q", TablesQuery, ParentChoiceQuery, ModelQuery, GroupedTablesQuery, TableChoiceQuery)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage(Generic[Q]):
+class Stage(Generic[QueryType]):
     """One kind of question: at most ``times`` of them to each holder.
 
     ``loss`` is what each costs; None where the asker divides what the study grants as it goes. ``fixed`` fields must
@@ -54,12 +53,12 @@ class Stage(Generic[Q]):
     together spend, ``words`` name what is asked for.
     """
 
-    query: type[Q]
+    query: type[QueryType]
     times: int
     words: str
     loss: Loss | None = None
     fixed: Mapping[str, Fixed] = field(default_factory=dict)
-    rule: Callable[[Q], str | None] | None = None
+    rule: Callable[[QueryType], str | None] | None = None
     steps: tuple[Step, ...] = ()
 
     @property
@@ -67,7 +66,7 @@ class Stage(Generic[Q]):
         """The tag of the query."""
         return str(self.query.__struct_config__.tag)
 
-    def ask(self, **free: Any) -> Q:
+    def ask(self, **free: Any) -> QueryType:
         """Build a query: the fixed fields as the study says, the others as given."""
         return self.query(**{name: wanted.value for name, wanted in self.fixed.items()}, **free)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from panbayes.bayesnet.learning.scores.registry import scores
 from panbayes.errors import InputError
@@ -28,7 +28,7 @@ from panbayes.schema.schema import Schema
 from panbayes.schema.toml_reader import Section
 from panbayes.schema.toml_writer import toml_value
 
-__all__ = ["CLIPS", "LEARNERS", "STUDY_VERSION", "Clip", "Degree", "Learner", "Terms"]
+__all__ = ["CLIPS", "LEARNERS", "STUDY_VERSION", "Clip", "Degree", "Learner", "Terms", "granted"]
 
 STUDY_VERSION: Final = 1
 
@@ -51,6 +51,14 @@ def _schema_file() -> Kind[Schema]:
 
 _EPSILON: Final = ratio('a number such as 1.0, or a quotient such as "1/3"')
 _DEGREE: Final = either(whole_number(), choice(("auto",)))
+
+
+def granted(content: Mapping[str, Any]) -> Loss:
+    """Return what a study of this canonical ``content`` may spend of each holder's people.
+
+    Whoever keeps a study's content reads its grant here, so that a study and its memory cannot differ.
+    """
+    return grant(Fraction(content["epsilon"]), delta=Fraction(content["delta"]))
 
 
 @dataclass(frozen=True, init=False)
@@ -213,7 +221,7 @@ class Terms:
         """What the study may spend of each holder's people: ε, or with a delta the ρ that implies (ε, δ)."""
         if self.epsilon is None:
             raise ValueError("a study without ε grants nothing")
-        return grant(self.epsilon, delta=self.delta)
+        return granted(self.canonical())
 
     def canonical(self) -> dict[str, object]:
         """Return the content that all parties must share, as plain JSON values with exact ratios."""

@@ -19,22 +19,20 @@ cannot show a chain with these heads in it has restored or rewritten its ledger.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.reply_checks import GarbageError, check_release
 from panbayes.consortium.protocol.codec import MalformedError, decode_reply, encode
 from panbayes.consortium.protocol.envelope import Question, Refusal, Release, question
 from panbayes.consortium.protocol.queries import Query
+from panbayes.consortium.protocol.transport import Ask
 from panbayes.errors import HolderError, HolderFailedError, HolderRefusedError, InputError
 
-__all__ = ["Ask", "Federation", "Traffic"]
-
-Ask: TypeAlias = Callable[[bytes], bytes]
-"""How to reach one holder: a question's bytes go in, a reply's come out."""
+__all__ = ["Federation", "Traffic"]
 
 MAX_THREADS: Final = 32
 

@@ -44,10 +44,7 @@ from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss, total
 from panbayes.tables.table import Table
 
-__all__ = ["Ask", "Gate", "Report"]
-
-Ask: TypeAlias = Callable[[bytes], bytes]
-"""A question's bytes go in, a reply's come out."""
+__all__ = ["Gate", "Report"]
 
 Report: TypeAlias = Callable[[BaseException], None]
 """Who on the holder's side is told what went wrong."""

@@ -15,12 +15,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.protocol.answers import Answer
 from panbayes.consortium.protocol.queries import (
-    GroupedTablesQuery,
-    ModelQuery,
-    ParentChoiceQuery,
     Query,
-    TableChoiceQuery,
-    TablesQuery,
+    QueryType,
     kind_of,
 )
 from panbayes.discovery import discover
@@ -30,7 +26,6 @@ from panbayes.schema.schema import Schema
 
 __all__ = ["Handler", "handler_of", "handlers"]
 
-Q = TypeVar("Q", TablesQuery, ParentChoiceQuery, ModelQuery, GroupedTablesQuery, TableChoiceQuery)
 Asked_contra = TypeVar("Asked_contra", contravariant=True)
 
 
@@ -42,17 +37,17 @@ class _AnswerWith(Protocol[Asked_contra]):
 
 
 @dataclass(frozen=True, slots=True)
-class Handler(Generic[Q]):
+class Handler(Generic[QueryType]):
     """What a holder knows of one kind of ``query``.
 
     ``loss`` is what answering spends. ``check`` takes the query, the schema and the public number of people, and raises
     an ``InputError`` for what makes no sense or is too large.
     """
 
-    query: type[Q]
-    loss: Callable[[Q], Loss]
-    check: Callable[[Q, Schema, int], None]
-    answer: _AnswerWith[Q]
+    query: type[QueryType]
+    loss: Callable[[QueryType], Loss]
+    check: Callable[[QueryType, Schema, int], None]
+    answer: _AnswerWith[QueryType]
 
     @property
     def kind(self) -> str:

@@ -16,10 +16,11 @@ from pathlib import Path
 from traceback import print_exception
 
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.holder.gate import Ask, Gate
+from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.binding import fingerprint
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.protocol.transport import Ask
 from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError, PanbayesError

@@ -20,7 +20,7 @@ new tag; a holder that does not know it refuses.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -38,6 +38,7 @@ __all__ = [
     "ParentChoiceQuery",
     "Position",
     "Query",
+    "QueryType",
     "TableCandidate",
     "TableChoiceQuery",
     "TablesQuery",
@@ -169,6 +170,9 @@ class TableChoiceQuery(_Message, frozen=True, tag="choice"):
 
 
 Query: TypeAlias = TablesQuery | ParentChoiceQuery | ModelQuery | GroupedTablesQuery | TableChoiceQuery
+
+QueryType = TypeVar("QueryType", TablesQuery, ParentChoiceQuery, ModelQuery, GroupedTablesQuery, TableChoiceQuery)
+"""One kind of query, in what speaks of that kind only."""
 
 
 def kind_of(query: Query) -> str:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TypeAlias
 
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.agreement.terms import granted
 from panbayes.errors import LedgerError
 from panbayes.privacy.loss import Loss
-from panbayes.privacy.losses import grant
 
 __all__ = ["Promise", "StoredStudy", "content_of", "read_study"]
 
@@ -25,19 +24,13 @@ Promise: TypeAlias = tuple[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class StoredStudy:
-    """A study that was charged. ``hash`` is its own, ``schema`` its schema's."""
+    """A study that was charged, and what it may spend. ``hash`` is its own, ``schema`` its schema's."""
 
     hash: str
     name: str
     schema: str
-    epsilon: Fraction
-    delta: Fraction
+    grant: Loss
     promise: Promise
-
-    @property
-    def grant(self) -> Loss:
-        """What the study may spend."""
-        return grant(self.epsilon, delta=self.delta)
 
 
 def content_of(study: Study) -> str:
@@ -58,8 +51,7 @@ def read_study(study: str, content: str, *, ledger: str) -> StoredStudy:
             hash=study,
             name=str(fields["name"]),
             schema=str(fields["schema"]),
-            epsilon=Fraction(fields["epsilon"]),
-            delta=Fraction(fields["delta"]),
+            grant=granted(fields),
             promise=(fields["adjacency"], fields["max_records"]),
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError):
