@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from panbayes.bayesnet.formats.model_json import decode_factors, encode_factors
 from panbayes.bayesnet.network import Network
 from panbayes.consortium.agreement.plan import Fixed
 from panbayes.consortium.agreement.strategy import Strategy, strategies
@@ -34,6 +35,7 @@ from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import HolderFailedError, InputError
 from panbayes.privacy.composition import Composition, Parallel, PostProcessed, Sequential, loss_of
 from panbayes.privacy.loss import largest, total
+from panbayes.privacy.written import parse_epsilon
 from panbayes.tables.table import Table
 from tests.consortium.holder import examples
 from tests.consortium.studies import (
@@ -182,6 +184,14 @@ def test_the_same_noise_gives_the_same_questions_and_the_same_network(study: Stu
     assert wires[0].ids == wires[1].ids
     assert first.privacy is not None
     assert not first.privacy.private
+
+
+@pytest.mark.parametrize("strategy", PRIVATE, ids=lambda strategy: strategy.name)
+@pytest.mark.parametrize("epsilon", [1 / 3, 0.1 + 0.2, "1.2345678901234567891"])
+def test_a_network_learned_at_an_epsilon_of_many_digits_is_read_back(strategy: Strategy, epsilon: float | str) -> None:
+    for study in variants(strategy, parse_epsilon(epsilon)):
+        network = learn_over(Wire(), study, tables_for(study), simulate=5)
+        assert Network.of(decode_factors(encode_factors(network))) == network
 
 
 def test_killed_around_its_charges_every_study_comes_to_its_end_within_the_grant(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def test_what_is_written_is_read(event: Event) -> None:
         {"laplace": "1", "l1": 0},
         {"laplace": "1", "l1": 2, "more": 1},
         {"laplace": "1/0", "l1": 2},
+        {"laplace": "1" * 121, "l1": 2},
         {"gaussian": "1", "l2_squared": -1},
         {"selection": "best", "epsilon_squared": "1"},
         {"together": [], "times": 1},

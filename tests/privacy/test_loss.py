@@ -3,6 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +42,7 @@ def test_decimal_text_is_exact(value: object) -> None:
 
 @given(st.floats(min_value=1e-6, max_value=1000))
 def test_a_float_means_its_shortest_decimal(value: float) -> None:
-    assert parse_epsilon(value) == Fraction(repr(value))
+    assert parse_epsilon(value) == parse_epsilon(np.float64(value)) == Fraction(repr(value))
 
 
 @given(st.lists(epsilons, min_size=1, max_size=20))

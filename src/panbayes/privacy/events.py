@@ -39,6 +39,10 @@ __all__ = [
 Rule: TypeAlias = Literal["permute-and-flip", "exponential"]
 """How a high score is drawn; each spends ε = 2Δ/scale, permute-and-flip chooses better."""
 
+MAX_DIGITS: Final = 120
+"""Digits allowed in a parameter that comes from outside: losses have 30, and a parameter is made of their squares and
+of quotients by weights and numbers of tables."""
+
 _RULES: Final[dict[Rule, str]] = {"permute-and-flip": "permute-and-flip", "exponential": "exponential mechanism"}
 
 
@@ -160,7 +164,7 @@ def event_from_json(data: object, *, argument: str) -> Event:
 
 
 def _ratio(value: object, *, argument: str) -> Fraction:
-    found = parse_ratio(value)
+    found = parse_ratio(value, digits=MAX_DIGITS)
     if not found:
         raise InputError(argument, found="found a damaged event", remedy="use the file as panbayes wrote it")
     return found

@@ -25,7 +25,7 @@ MAX_DIGITS: Final = 30
 """Digits allowed in a numerator or a denominator that comes from outside."""
 
 _DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?")
-_RATIO = re.compile(r"([0-9]{1,30})(?:/([0-9]{1,30}))?")
+_RATIO = re.compile(r"([0-9]+)(?:/([0-9]+))?")
 
 
 def show_fraction(value: Fraction) -> str:
@@ -72,19 +72,19 @@ def parse_number(text: Written, *, argument: str) -> Fraction:
 
 def _exact(text: str | int | float) -> Fraction | None:
     """Return the number written, None if it is none or has too many digits."""
-    written = repr(text) if isinstance(text, float) else str(text).strip()
+    written = repr(float(text)) if isinstance(text, float) else str(text).strip()  # NumPy's repr names its type
     if _DECIMAL.fullmatch(written) and sum(character.isdigit() for character in written) <= MAX_DIGITS:
         return Fraction(written)
     return parse_ratio(written)
 
 
-def parse_ratio(text: object) -> Fraction | None:
-    """Read a ratio as panbayes writes them ("1/3", "2"); None for anything else.
+def parse_ratio(text: object, *, digits: int = MAX_DIGITS) -> Fraction | None:
+    """Read a ratio as panbayes writes them ("1/3", "2"), of at most ``digits`` above and below; else None.
 
     >>> parse_ratio("1/3"), parse_ratio("1/0"), parse_ratio("0.5")
     (Fraction(1, 3), None, None)
     """
     match = _RATIO.fullmatch(text) if isinstance(text, str) else None
-    if match is None or int(match[2] or 1) == 0:
+    if match is None or max(len(match[1]), len(match[2] or "")) > digits or int(match[2] or 1) == 0:
         return None
     return Fraction(int(match[1]), int(match[2] or 1))
