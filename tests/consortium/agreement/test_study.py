@@ -55,6 +55,15 @@ def test_shares_of_epsilon_that_no_message_could_carry(folder: Path) -> None:
     with pytest.raises(InputError, match="line 6, split: too many digits in split, epsilon and theta together"):
         load(folder, text)
     assert load(folder, text.replace("0.3333333333333333", "0.333")).split == Fraction(333, 1000)
+    assert load(folder, text.replace("privbayes", "independent")).strategy == "independent", "it does not read split"
+
+
+def test_an_epsilon_whose_fractions_no_message_could_carry() -> None:
+    most = "1." + "1" * 20
+    assert Study("s", SCHEMA, "adaptive", most).epsilon == Fraction(most)
+    with pytest.raises(InputError, match="study, epsilon: found more than 21 digits"):
+        Study("s", SCHEMA, "adaptive", most + "1")
+    assert Study("s", SCHEMA, "independent", most + "1").epsilon == Fraction(most + "1")
 
 
 @pytest.mark.parametrize("degree", [1, "auto"])

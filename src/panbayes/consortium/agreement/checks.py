@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Final
 
 from panbayes.bayesnet.learning.scores.registry import scores
+from panbayes.consortium.agreement.plan import Plan
 from panbayes.consortium.agreement.terms import Terms
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.written import MAX_DIGITS
 
-__all__ = ["MAX_DEGREE", "check_degree", "check_plain", "check_score", "check_shares", "fixed_degree", "pure_grant"]
+__all__ = ["MAX_DEGREE", "check_degree", "check_digits", "check_plain", "check_score", "fixed_degree", "pure_grant"]
 
 MAX_DEGREE: Final = 8
 
@@ -22,12 +22,11 @@ def check_plain(terms: Terms) -> None:
         raise terms.error("delta", f"found {float(terms.delta):g}", 'give 0, or use strategy "adaptive"')
 
 
-def check_shares(terms: Terms) -> None:
-    """Refuse shares of ε that messages and model files could not write exactly."""
-    epsilon = terms.epsilon or Fraction(0)
-    votes = terms.split * epsilon
-    shares = (epsilon, votes, votes / max(len(terms.schema) - 1, 1), epsilon - votes, terms.theta)
-    if any(max(share.numerator, share.denominator) >= 10**MAX_DIGITS for share in shares):
+def check_digits(terms: Terms, plan: Plan) -> None:
+    """Refuse numbers that messages and model files could not write exactly: ε, θ, and the losses of the ``plan``."""
+    losses = [plan.grant, *(stage.loss for stage in plan.stages if stage.loss), *(step.loss for step in plan.steps)]
+    numbers = [terms.theta, *(loss.amount for loss in losses)]
+    if any(max(number.numerator, number.denominator) >= 10**MAX_DIGITS for number in numbers):
         raise terms.error(
             "split", "too many digits in split, epsilon and theta together", "give numbers of fewer digits"
         )

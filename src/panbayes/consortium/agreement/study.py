@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from panbayes.consortium.agreement.checks import check_shares
+from panbayes.consortium.agreement.checks import check_digits
 from panbayes.consortium.agreement.plan import Plan
 from panbayes.consortium.agreement.strategy import Options, Strategy, read_options, strategies
 from panbayes.consortium.agreement.terms import STUDY_VERSION, Terms
@@ -41,8 +41,9 @@ class Study(Terms):
         super()._check()
         if self.epsilon is None and self.private:
             raise self.error("epsilon", "is missing", "add epsilon = 1.0 (or what the holders agreed on)")
-        check_shares(self)
         self.how.check(self)
+        if self.private:
+            check_digits(self, self.plan)
 
     @classmethod
     def load(cls, path: str | Path) -> Study:

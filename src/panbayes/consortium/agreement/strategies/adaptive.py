@@ -15,6 +15,7 @@ from panbayes.consortium.agreement.strategy import Strategy
 from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.protocol.queries import GroupedTablesQuery, TableChoiceQuery
 from panbayes.errors import InputError
+from panbayes.privacy.written import MAX_DIGITS
 
 __all__ = ["ADAPTIVE", "Options", "choices", "tables"]
 
@@ -23,6 +24,10 @@ TABLES: Final = 4
 
 CHOICES: Final = 2
 """Choices: of pairs, and of triples."""
+
+
+MOST_DIGITS: Final = MAX_DIGITS - 9
+"""Digits of the grant at most: fractions of it have nine more, and messages must carry them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +59,12 @@ def choices(terms: Terms) -> Stage[TableChoiceQuery]:
 
 
 def _check(terms: Terms) -> None:
-    if terms.delta:
-        try:
-            _ = terms.grant
-        except InputError as error:
-            raise terms.error(error.argument, error.found, error.remedy) from None
+    try:
+        amount = terms.grant.amount
+    except InputError as error:
+        raise terms.error(error.argument, error.found, error.remedy) from None
+    if max(amount.numerator, amount.denominator) >= 10**MOST_DIGITS:
+        raise terms.error("epsilon", f"found more than {MOST_DIGITS} digits", "give a number of fewer digits")
 
 
 def _plan(terms: Terms) -> Plan:
