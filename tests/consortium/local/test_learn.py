@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -119,6 +120,28 @@ def test_files_in_the_place_of_values(tmp_path: Path) -> None:
     assert by_study == panbayes.learn(str(tmp_path / "study.toml"), data, holder="north", simulate=3)
     quick = panbayes.learn(str(data), tmp_path / "clinic.toml", epsilon=1, holder="north", simulate=3)
     assert quick.schema == by_study.schema
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "independent"}, r"^strategy: found beside a study, which says it already"),
+        ({"epsilon": 1, "delta": 1e-9}, r"^epsilon, delta: found beside a study"),
+        ({"simulate": -1}, r"^simulate: found -1; give a seed of 0 or more"),
+        ({"simulate": "seven"}, r"^simulate: found 'seven'"),
+    ],
+)
+def test_what_is_given_is_never_left_aside(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    frame = clinic_network().sample(30, 1)
+    with pytest.raises(panbayes.InputError, match=message):
+        panbayes.learn(study(), frame, state=tmp_path, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_of_a_study_file_are_its_own(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"adjacency": "add-remove"}
+    with pytest.raises(panbayes.InputError, match=r"^adjacency: found without epsilon; give a schema and epsilon"):
+        panbayes.learn("study.toml", tmp_path / "north.csv", **options)
 
 
 def test_what_cannot_be_learned_from_is_said_by_name() -> None:

@@ -41,6 +41,6 @@ def learn_from(holders: Holders) -> Network:
         raise InputError(
             f"{study.source}, strategy",
             found=f'"{study.strategy}" learns from one holder, found {len(holders.names)}',
-            remedy='give one --holder, or use "adaptive", which learns from any number',
+            remedy='give one, or use "adaptive", which learns from any number',
         )
     return methods()[study.strategy].learn(holders)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -61,9 +60,9 @@ def learn(
     holders: object,
     *,
     epsilon: Written | None = None,
-    delta: Written = Fraction(0),
-    adjacency: Adjacency = "replace",
-    strategy: str = "adaptive",
+    delta: Written | None = None,
+    adjacency: Adjacency | None = None,
+    strategy: str | None = None,
     holder: str = "holder",
     state: str | Path | None = None,
     simulate: int | None = None,
@@ -74,7 +73,7 @@ def learn(
     holder names to their data (files, data frames or tables), or the data of one holder, known as ``holder``.
 
     ``learn(data, schema, epsilon=1)``: a file, data frame or table, and the public schema or its path; a study is made
-    up from ``epsilon``, ``delta``, ``adjacency`` and ``strategy``.
+    up from ``epsilon``, ``delta``, ``adjacency`` and ``strategy``, with the defaults of :class:`Study`.
 
     Each holder's spending is kept in a ledger under ``state`` (by default the user's state directory): the same study
     on the same data again gives the same network for free, other studies add up, and other data under the same name
@@ -89,10 +88,22 @@ def learn(
     >>> 0.2 < network.posterior("smokes")["yes"] < 0.3
     True
     """
+    if simulate is not None and (not hasattr(simulate, "__index__") or simulate < 0):
+        raise InputError("simulate", found=f"found {simulate!r}", remedy="give a seed of 0 or more, or leave it out")
+    options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency, "strategy": strategy}
+    chosen = {name: value for name, value in options.items() if value is not None}
+    if isinstance(study, Study) and chosen:
+        raise InputError(
+            ", ".join(chosen),
+            found="found beside a study, which says it already",
+            remedy="leave it out, or change the study",
+        )
     agreed, data = study, holders
     if epsilon is not None or isinstance(holders, Schema):
         schema = holders if isinstance(holders, Schema) else _schema(holders)
-        agreed, data = Study("study", schema, strategy, epsilon, delta=delta, adjacency=adjacency), study
+        agreed, data = Study("study", schema, **chosen), study
+    elif chosen:
+        raise InputError(", ".join(chosen), found="found without epsilon", remedy="give a schema and epsilon=… too")
     if not isinstance(agreed, Study):
         agreed = _study(agreed)
     agreed.schema.require_approved()
