@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import tomllib
 from pathlib import Path
 
@@ -109,6 +110,28 @@ def test_no_seedable_randomness_or_pickle_where_noise_is_drawn() -> None:
         if place.startswith(("dp/", "consortium/holder/", "stream/")) and place not in SIMULATIONS:
             assert "np.random" not in text, place
             assert "default_rng" not in text, place
+
+
+def test_only_the_gate_builds_a_release() -> None:
+    builders = {
+        path.relative_to(SOURCE).as_posix()
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Release"
+    }
+    assert builders == {"consortium/holder/gate.py"}
+
+
+FILES = {path.relative_to(ROOT).as_posix() for folder in (SOURCE, ROOT / "tests") for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name
+)
+def test_pages_name_files_that_exist(page: Path) -> None:
+    named = re.findall(r"`([\w/.]+(?:\.py|/))`", page.read_text(encoding="utf-8"))
+    inside = [name for name in named if not (ROOT / name).exists()]
+    assert not [name for name in inside if not any(f"/{file}".endswith(f"/{name.rstrip('/')}") for file in FILES)]
 
 
 def test_the_package_offers_exactly_what_it_lists() -> None:

@@ -34,10 +34,10 @@ LedgerFolder: TypeAlias = Annotated[
 ]
 
 
-def make_folder(folder: Path, *, argument: str, mode: int = 0o777) -> None:
+def make_folder(folder: Path, *, argument: str) -> None:
     """Make a folder and those above it where they are not there yet; ``argument`` names it in errors."""
     try:
-        folder.mkdir(mode=mode, parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = (error.strerror or "not writable").lower()
         raise InputError(argument, found=f"{folder} cannot be made ({reason})", remedy="give another folder") from None

@@ -26,9 +26,6 @@ own. A field without a default is required; so is one whose key says ``required`
 belong into the class: an :class:`~panbayes.errors.InputError` about the field ``name`` comes out as one about the key
 ``name`` at its line. ``version`` stands first in every file and is no field. A field ``source`` without a key receives
 the name of the file.
-
-Where keys depend on others (options of a strategy), join fields: ``fields_of(Study) + fields_of(Options)`` go into
-:func:`read_fields`.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class _UnavailableError(Exception):
 
 
 def _silent(_error: BaseException) -> None:
-    """Tell nobody."""
+    """Leave an error unreported."""
 
 
 class Gate:

@@ -1,8 +1,8 @@
 """The adaptive strategy: measure little, and only what the noise leaves worth measuring.
 
 1. The noisy **total** of every holder, from which the division of the grant follows
-(:mod:`panbayes.consortium.analyst.adaptive.division`). 2. The tables of all **single** attributes; larger ones get more
-(in proportion to the root of their size). They are
+   (:mod:`panbayes.consortium.analyst.adaptive.division`).
+2. The tables of all **single** attributes; larger ones get more (in proportion to the root of their size). They are
    added up over holders and estimated with their noise in mind
    (:mod:`panbayes.consortium.analyst.adaptive.estimation`).
 3. A choice of **pairs**: holders take turns, largest first, each with picks in proportion to its records and with all

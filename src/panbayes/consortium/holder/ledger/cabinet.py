@@ -87,7 +87,7 @@ class Cabinet:
             on_error.pop_all()
             return ledgers
 
-    def make_folder(self, *, argument: str = "--state") -> None:
+    def make_folder(self, *, argument: str = "state") -> None:
         """Make the folder, for its owner only, if there is none. ``argument`` names it in the error."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ class Cabinet:
         try:
             lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise self._unusable(error, "--state") from None
+            raise self._unusable(error, "state") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
