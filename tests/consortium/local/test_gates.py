@@ -163,7 +163,7 @@ def test_the_users_own_state_directory(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_state_directory_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"--state: .* cannot be used"):
+    with pytest.raises(InputError, match=r"^state: .* cannot be used"):
         run(ONE, {"north": table(1)}, tmp_path / "file")
 
 
