@@ -31,7 +31,8 @@ the name of the file.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,19 @@ from typing import Any, Final, Generic, TypeVar, get_type_hints
 from panbayes.errors import InputError
 from panbayes.schema.toml_reader import Document, Section
 
-__all__ = ["Declaration", "Field", "Key", "Kind", "build", "content", "fields_of", "located", "read_fields", "row"]
+__all__ = [
+    "Declaration",
+    "Field",
+    "Key",
+    "Kind",
+    "build",
+    "content",
+    "fields_of",
+    "hashed_text",
+    "located",
+    "read_fields",
+    "row",
+]
 
 T = TypeVar("T")
 
@@ -181,6 +194,11 @@ def content(value: object) -> dict[str, object]:
         for field in fields_of(type(value))
         if field.key.shared and not (field.key.added and field.of(value) == field.default)
     }
+
+
+def hashed_text(content: Mapping[str, object]) -> str:
+    """Write such a content as the one text that its hash is taken of."""
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def row(value: object) -> list[object]:

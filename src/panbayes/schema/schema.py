@@ -10,7 +10,6 @@ Nothing here reads data or draws randomness.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +20,7 @@ from panbayes.display import Card, shortened
 from panbayes.errors import InputError, nearest
 from panbayes.schema import kinds
 from panbayes.schema.attribute import Attribute
-from panbayes.schema.declaration import Declaration, Key, content
+from panbayes.schema.declaration import Declaration, Key, content, hashed_text
 from panbayes.schema.drafting import drafter
 from panbayes.schema.toml_writer import toml_text
 
@@ -195,6 +194,11 @@ class Schema:
         """The attributes' domain sizes, in order."""
         return tuple(attribute.size for attribute in self.attributes)
 
+    @property
+    def max_records(self) -> int:
+        """The most records of one person that are used."""
+        return self.unit.max_records if self.unit else 1
+
     def __len__(self) -> int:
         """Count the attributes."""
         return len(self.attributes)
@@ -220,9 +224,8 @@ class Schema:
     @cached_property
     def hash(self) -> str:
         """The sha256 of the content that all holders must share (not the status, not comments)."""
-        shared = {"version": SCHEMA_VERSION, **content(self)}
-        canonical = json.dumps(shared, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        text = hashed_text({"version": SCHEMA_VERSION, **content(self)})
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def _title(self) -> str:

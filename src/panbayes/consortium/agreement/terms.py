@@ -7,7 +7,6 @@ What the fields mean together is the strategy's business (:mod:`panbayes.consort
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -22,7 +21,7 @@ from panbayes.privacy.events import Rule
 from panbayes.privacy.loss import Loss
 from panbayes.privacy.losses import grant
 from panbayes.privacy.written import Written, parse_epsilon, parse_number
-from panbayes.schema.declaration import Key, Kind, content
+from panbayes.schema.declaration import Key, Kind, content, hashed_text
 from panbayes.schema.kinds import choice, either, ratio, text, whole_number
 from panbayes.schema.schema import Schema
 from panbayes.schema.toml_reader import Section
@@ -214,7 +213,7 @@ class Terms:
     @property
     def max_records(self) -> int:
         """The most records of one person that are used."""
-        return self.schema.unit.max_records if self.schema.unit else 1
+        return self.schema.max_records
 
     @property
     def grant(self) -> Loss:
@@ -235,5 +234,4 @@ class Terms:
     @cached_property
     def hash(self) -> str:
         """The sha256 of the canonical content."""
-        text = json.dumps(self.canonical(), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(hashed_text(self.canonical()).encode()).hexdigest()

@@ -39,10 +39,9 @@ def loss_of_query(query: GroupedTablesQuery | TableChoiceQuery) -> Loss:
     return CLASSES[query.privacy].with_amount(Fraction(query.loss))
 
 
-def moved_by_one(query: GroupedTablesQuery | TableChoiceQuery, schema: Schema, *, tables: int = 1) -> TableSensitivity:
-    """Return how far one person can move ``tables`` of the query's tables."""
-    most = schema.unit.max_records if schema.unit else 1
-    return TableSensitivity.of(adjacency=query.adjacency, max_records=most, tables=tables)
+def moved_by_one(query: GroupedTablesQuery | TableChoiceQuery, schema: Schema) -> TableSensitivity:
+    """Return how far one person can move one of the query's tables."""
+    return TableSensitivity.of(adjacency=query.adjacency, max_records=schema.max_records)
 
 
 @dataclass(frozen=True, slots=True)

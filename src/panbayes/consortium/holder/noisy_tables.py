@@ -26,8 +26,8 @@ __all__ = ["noisy_tables", "tables_event"]
 
 def tables_event(schema: Schema, loss: Loss, *, tables: int) -> Event:
     """Return the noise of so many ``tables`` at ``loss`` for all of them together."""
-    most = schema.unit.max_records if schema.unit else 1
-    return loss.tables_event(TableSensitivity.of(adjacency="replace", max_records=most, tables=tables))
+    moved = TableSensitivity.of(adjacency="replace", max_records=schema.max_records, tables=tables)
+    return loss.tables_event(moved)
 
 
 def noisy_tables(

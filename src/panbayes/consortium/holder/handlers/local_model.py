@@ -94,8 +94,7 @@ def _useful_cells(query: ModelQuery, schema: Schema, size: int) -> int:
     """
     if query.theta is None:
         raise ValueError("the query has no theta")
-    most = schema.unit.max_records if schema.unit else 1
-    moved = TableSensitivity.of(adjacency="replace", max_records=most, tables=len(schema))
+    moved = TableSensitivity.of(adjacency="replace", max_records=schema.max_records, tables=len(schema))
     return math.floor(size / (Fraction(query.theta) * moved.l1 / Fraction(query.tables_epsilon)))
 
 

@@ -11,12 +11,11 @@ import json
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import granted
 from panbayes.errors import LedgerError
 from panbayes.privacy.loss import Loss
 
-__all__ = ["Promise", "StoredStudy", "content_of", "read_study"]
+__all__ = ["Promise", "StoredStudy", "read_study"]
 
 Promise: TypeAlias = tuple[str, int | None]
 """What a loss means: the adjacency, and how many records a person may have (None: the unit is the record)."""
@@ -31,11 +30,6 @@ class StoredStudy:
     schema: str
     grant: Loss
     promise: Promise
-
-
-def content_of(study: Study) -> str:
-    """Write a study as the text that its hash is taken of."""
-    return json.dumps(study.canonical(), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def read_study(study: str, content: str, *, ledger: str) -> StoredStudy:

@@ -15,11 +15,12 @@ from typing import Any
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger.binding import Bindings, keyed
 from panbayes.consortium.holder.ledger.chain import Entry, first_head, loss_text
-from panbayes.consortium.holder.ledger.stored_study import Promise, StoredStudy, content_of, read_study
+from panbayes.consortium.holder.ledger.stored_study import Promise, StoredStudy, read_study
 from panbayes.errors import InputError, InternalError, LedgerError
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss
 from panbayes.privacy.losses import loss_from_json
+from panbayes.schema.declaration import hashed_text
 
 __all__ = ["Transaction"]
 
@@ -140,7 +141,7 @@ class Transaction:
     def record(self, entry: Entry, *, study: Study, asked: bytes, replied: bytes) -> None:
         """Append a charge together with the question and the reply it pays for."""
         self.connection.execute(
-            "INSERT OR IGNORE INTO studies (hash, content) VALUES (?, ?)", (entry.study, content_of(study))
+            "INSERT OR IGNORE INTO studies (hash, content) VALUES (?, ?)", (entry.study, hashed_text(study.canonical()))
         )
         self.connection.execute(
             "INSERT INTO entries (sequence, study, question, kind, loss, reply, head, asked, replied)"
