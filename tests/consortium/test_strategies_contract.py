@@ -369,6 +369,38 @@ def test_the_stages_of_a_plan_add_up_to_the_grant(strategy: Strategy, split: str
     assert tried
 
 
+OTHERWISE: dict[str, Any] = {
+    "degree": 2,
+    "split": "1/3",
+    "score": "R",
+    "mechanism": "exponential",
+    "clip": "analyst",
+    "first": SCHEMA.names[1],
+    "theta": 5,
+    "learner": "chow-liu",
+}
+
+
+@pytest.mark.parametrize("strategy", PRIVATE, ids=lambda strategy: strategy.name)
+@pytest.mark.parametrize("key", OTHERWISE)
+def test_a_key_that_a_strategy_does_not_read_has_no_effect_on_its_plan(strategy: Strategy, key: str) -> None:
+    def asked(**options: Any) -> list[object]:
+        plan = Study("s", SCHEMA, strategy.name, 1, **options).plan
+        return [
+            (
+                stage.kind,
+                stage.times,
+                stage.loss,
+                stage.steps,
+                {name: field.value for name, field in stage.fixed.items()},
+            )
+            for stage in plan.stages
+        ]
+
+    if key not in strategy.reads:
+        assert asked(**{key: OTHERWISE[key]}) == asked()
+
+
 @pytest.mark.parametrize("strategy", PRIVATE, ids=lambda strategy: strategy.name)
 def test_a_strategy_for_one_holder_refuses_two_before_anything_is_asked(strategy: Strategy, tmp_path: Path) -> None:
     study, wire = next(variants(strategy, LITTLE)), Wire()

@@ -16,6 +16,9 @@ __all__ = ["chosen_keys", "study_text"]
 
 WIDTH: Final = 100
 
+COMMON: Final = ("name", "schema", "strategy", "epsilon")
+"""The keys that every strategy reads."""
+
 HEADING: Final = """\
 A study is the public agreement on what is learned, from which schema, how, and at which privacy. Every holder reads it
 and decides; what was agreed is known by the hash of this content. Comments and the order of the keys do not count.
@@ -35,17 +38,15 @@ def study_text(study: Study, *, schema: str) -> str:
 
 def chosen_keys(study: Study) -> dict[str, str]:
     """Return what a study says beside its name, schema and strategy, where that is not the default."""
-    usual = ("name", "schema", "strategy")
     return {
         field.name: _written(field, field.of(study))
         for field in fields_of(Study)
-        if field.name not in usual and field.of(study) != field.default
+        if field.name not in ("name", "schema", "strategy") and field.of(study) != field.default
     }
 
 
 def _meaning(field: Field, study: Study) -> str:
-    common = ("name", "schema", "strategy", "epsilon", "adjacency", "delta")
-    read = field.name in common or field.name in study.how.reads
+    read = field.name in (*COMMON, *study.how.reads)
     unread = "" if read else f' ("{study.strategy}" does not read it)'
     return f"{field.key.meaning[:1].upper()}{field.key.meaning[1:]}{unread}. Takes {field.kind.words}."
 

@@ -83,7 +83,8 @@ STUDY_FILE: Final = Declaration(
     STUDY_VERSION,
     Study,
     about="A study is the public agreement between the holders and the analyst: what is learned, how, at which ε. "
-    "Paths are relative to the file. Unknown keys are errors; a key that the strategy does not read has no effect.",
+    "Paths are relative to the file. Unknown keys are errors; a key that the strategy does not read has no effect, "
+    "except that `adjacency` and `delta` must then keep their defaults.",
     example="""
 version = 1
 name = "three clinics"

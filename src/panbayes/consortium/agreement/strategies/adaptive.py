@@ -8,13 +8,15 @@ the study has a delta) and adjacency must be the study's.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
 from panbayes.consortium.agreement.plan import Fixed, Plan, Stage
-from panbayes.consortium.agreement.strategy import Strategy
+from panbayes.consortium.agreement.strategy import Strategy, read_options
 from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.protocol.queries import GroupedTablesQuery, TableChoiceQuery
 from panbayes.errors import InputError
+from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.written import MAX_DIGITS
 
 __all__ = ["ADAPTIVE", "Options", "choices", "tables"]
@@ -32,13 +34,17 @@ MOST_DIGITS: Final = MAX_DIGITS - 9
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What it reads of a study beside adjacency and delta: nothing."""
+    """What it reads of a study."""
+
+    adjacency: Adjacency
+    delta: Fraction
 
 
 def _fixed(terms: Terms) -> dict[str, Fixed]:
+    options = read_options(Options, terms)
     return {
-        "privacy": Fixed("privacy class, with delta", terms.grant.tag, terms.delta),
-        "adjacency": Fixed("adjacency", terms.adjacency),
+        "privacy": Fixed("privacy class, with delta", terms.grant.tag, options.delta),
+        "adjacency": Fixed("adjacency", options.adjacency),
     }
 
 
