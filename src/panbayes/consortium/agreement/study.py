@@ -15,7 +15,7 @@ from typing import Final
 
 from panbayes.consortium.agreement.checks import check_digits
 from panbayes.consortium.agreement.plan import Plan
-from panbayes.consortium.agreement.strategy import Options, Strategy, read_options, strategies
+from panbayes.consortium.agreement.strategy import Strategy, strategies
 from panbayes.consortium.agreement.terms import STUDY_VERSION, Terms
 from panbayes.errors import nearest
 from panbayes.schema.declaration import Declaration
@@ -54,11 +54,6 @@ class Study(Terms):
     def how(self) -> Strategy:
         """The strategy itself."""
         return strategies()[self.strategy]
-
-    @property
-    def options(self) -> Options:
-        """What the strategy reads of the study, as a value of its own type."""
-        return read_options(self.how.options, self)
 
     @property
     def private(self) -> bool:
