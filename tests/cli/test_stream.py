@@ -182,9 +182,9 @@ def test_the_plan(here: Here) -> None:
         (["open", "t", "--universe", "10", "--epsilon", "1", "--state-law", "dwork", "--levels", "3"], "levels"),
         (
             ["open", "t", "--universe", "10", "--epsilon", "1", "--state-law", "dork"],
-            "--state-law: found 'dork'; did you mean dwork?",
+            "--state-law: found 'dork'; did you mean \"dwork\"?",
         ),
-        (["feed", "s.state", "in.csv", "--format", "cvs"], "--format: found 'cvs'; did you mean csv?"),
+        (["feed", "s.state", "in.csv", "--format", "cvs"], "--format: found 'cvs'; did you mean \"csv\"?"),
         (["open", "s.state", "--universe", "10", "--epsilon", "1"], "exists already"),
         (["feed", "nothing"], "cannot be opened"),
         (["feed", "s.state", "missing.txt"], "missing.txt: cannot be read"),

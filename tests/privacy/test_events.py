@@ -94,7 +94,7 @@ def test_a_statement_keeps_its_events_and_notices_a_forged_one() -> None:
     data = json.loads(json.dumps(statement.to_json()))
     assert PrivacyStatement.from_json(data, argument="x") == statement
     assert statement.loss_as("zcdp") == ZeroConcentrated(Fraction(1, 8) + Fraction(1, 32))
-    with pytest.raises(InputError, match="give one of: pure, zcdp"):
+    with pytest.raises(InputError, match=r"^tag: found .renyi.; known: pure, zcdp"):
         statement.loss_as("renyi")
     data["composition"]["sequential"][0]["event"]["laplace"] = "3"
     with pytest.raises(InputError, match="does not describe its event"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from panbayes.display import Card
-from panbayes.errors import InputError
+from panbayes.errors import InputError, nearest
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.composition import Composition, Group, Parallel, PostProcessed, Sequential, Step, loss_of
 from panbayes.privacy.events import event_from_json, event_to_json
@@ -63,7 +63,7 @@ class PrivacyStatement:
     def loss_as(self, tag: str) -> Loss:
         """Return the total loss in another class of privacy ("pure", "zcdp"), accounted for event by event."""
         if tag not in CLASSES:
-            raise InputError("class", found=f'found "{tag}"', remedy=f"give one of: {', '.join(CLASSES)}")
+            raise InputError("tag", found=f'found "{tag}"', remedy=nearest(tag, CLASSES))
         return loss_of(self.composition, measure=CLASSES[tag])
 
     @property

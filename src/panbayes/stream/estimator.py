@@ -17,7 +17,6 @@ Thesis: Algorithms DworkDE, OptBernDE; Definition def_pan_privacy; see errata 1 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,6 +24,7 @@ from typing import Self
 from panbayes.dp.noise import Noise
 from panbayes.dp.secure import SecureNoise
 from panbayes.errors import InputError
+from panbayes.privacy.written import Written
 from panbayes.stream.accuracy.density_error import worst_rmse
 from panbayes.stream.accuracy.statistic_law import confidence_interval
 from panbayes.stream.density_estimate import DensityEstimate
@@ -54,12 +54,12 @@ class DensityEstimator:
         self,
         universe: UniverseSpec,
         *,
-        epsilon: str | int | float | Fraction,
+        epsilon: Written,
         releases: int = 1,
         sample: int | None = None,
         law: str = DEFAULT_LAW,
         levels: int = 2,
-        state_epsilon: str | int | float | Fraction | None = None,
+        state_epsilon: Written | None = None,
         noise: Noise | None = None,
         coins: Coins = system_coins,
     ) -> None:
@@ -93,12 +93,12 @@ class DensityEstimator:
         path: str | Path,
         universe: UniverseSpec,
         *,
-        epsilon: str | int | float | Fraction,
+        epsilon: Written,
         releases: int = 1,
         sample: int | None = None,
         law: str = DEFAULT_LAW,
         levels: int = 2,
-        state_epsilon: str | int | float | Fraction | None = None,
+        state_epsilon: Written | None = None,
     ) -> Self:
         """Start a stream in a new file, and open it for feeding; an existing file is never replaced.
 

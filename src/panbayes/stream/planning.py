@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 from panbayes.errors import InputError
-from panbayes.privacy.written import parse_epsilon
+from panbayes.privacy.written import Written, parse_epsilon
 from panbayes.stream.accuracy.density_bounds import sample_size_bound
 from panbayes.stream.accuracy.density_error import worst_rmse
 from panbayes.stream.accuracy.statistic_law import failure_probability, worst_failure
@@ -49,7 +48,7 @@ class SamplePlan:
 
 def plan_sample(
     *,
-    epsilon: str | int | float | Fraction,
+    epsilon: Written,
     alpha: float,
     beta: float,
     universe: int | None = None,

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import msgspec
 
-from panbayes.privacy.written import parse_epsilon
+from panbayes.privacy.written import Written, parse_epsilon
 from panbayes.stream.accuracy.density_error import Design
 from panbayes.stream.guarantee.calibration import Calibration, calibrate, design_of
 from panbayes.stream.ids.sampling import Sampling
@@ -56,12 +56,12 @@ class StreamSetup:
 def configure(
     universe: UniverseSpec,
     *,
-    epsilon: str | int | float | Fraction,
+    epsilon: Written,
     releases: int = 1,
     sample: int | None = None,
     law: str = DEFAULT_LAW,
     levels: int = 2,
-    state_epsilon: str | int | float | Fraction | None = None,
+    state_epsilon: Written | None = None,
 ) -> StreamSetup:
     """Fix everything that is public before a stream starts.
 
