@@ -97,7 +97,7 @@ def test_non_private_needs_no_epsilon(folder: Path) -> None:
         ("epsilon = 0.1", "epsilon = 1\ndegree = 3", "line 6, degree: found 3, and the schema has 3 attributes"),
         ("epsilon = 0.1", "epsilon = 1\ndegree = 0", "line 6, degree: found 0; give 1 to 8; for no parents use"),
         ("epsilon = 0.1", 'epsilon = 1\ndegree = "many"', "line 6, degree: found a text ('many'); give a whole number"),
-        ("epsilon = 0.1", "epsilon = 1\nsplit = 1.0", "line 6, split: found 1; give a share between 0 and 1"),
+        ("epsilon = 0.1", "epsilon = 1\nsplit = 1.0", "line 6, split: found 1; give a fraction between 0 and 1"),
         ("epsilon = 0.1", "epsilon = 1\nsplit = inf", "line 6, split: found inf; give a finite number"),
         ("epsilon = 0.1", 'epsilon = 1\nscore = "F"', 'line 6, score: "F" needs binary attributes'),
         ("epsilon = 0.1", 'epsilon = 1\nfirst = "d"', '"d" is not in schema "s"; known: a, b, c'),

@@ -181,7 +181,7 @@ class Terms:
         self.check_choice("learner", LEARNERS)
         self.check_choice("adjacency", get_args(Adjacency))
         if not 0 < self.split < 1:
-            raise self.error("split", f"found {float(self.split):g}", "give a share between 0 and 1, such as 0.5")
+            raise self.error("split", f"found {float(self.split):g}", "give a fraction between 0 and 1, such as 0.5")
         if not 0 < self.theta <= 1000:
             raise self.error("theta", f"found {float(self.theta):g}", "give a number above 0, such as 4")
         if self.degree != "auto" and (isinstance(self.degree, bool) or not isinstance(self.degree, int)):

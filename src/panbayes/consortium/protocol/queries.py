@@ -78,7 +78,7 @@ class Pair(_Message, frozen=True, array_like=True):
 
 
 class TablesQuery(_Message, frozen=True, tag="counts"):
-    """Noisy contingency tables of ``sets``, at ``epsilon`` for all of them together, in equal shares.
+    """Noisy contingency tables of ``sets``, at ``epsilon`` for all of them together, in equal parts.
 
     With ``clip`` the holder sets negative counts to zero before it answers.
     """
@@ -129,7 +129,7 @@ class Grouping(_Message, frozen=True, array_like=True):
 
 
 class GroupedTablesQuery(_Message, frozen=True, tag="tables"):
-    """Noisy tables of grouped values, at ``loss`` for all of them together; table t gets the share weight_t/Σ weight.
+    """Noisy tables of grouped values, at ``loss`` for all together; table t gets the fraction weight_t/Σ weight.
 
     ``tables`` name the axes of each table among ``groupings``; ``privacy`` is the class of the loss.
     """

@@ -148,8 +148,8 @@ def _posterior(
     likelihood = np.exp(evidence - top)
     prior = base
     for _ in range(_STEPS):
-        share = 1 / np.maximum(likelihood @ prior, 1e-300)
-        prior = prior * (share @ likelihood) + hold * base
+        weights = 1 / np.maximum(likelihood @ prior, 1e-300)
+        prior = prior * (weights @ likelihood) + hold * base
         prior = prior / prior.sum()
     posterior = likelihood * prior
     sums = np.maximum(posterior.sum(axis=1), 1e-300)

@@ -2,7 +2,7 @@
 
 The noise of a cell does not depend on how many values it stands for, so a table of two attributes with 118 and 75
 values is best asked for in a few groups of each. How the records spread within a group is known from the attribute's
-own table. Groups are chosen from public estimates: ordered values in runs of about equal share, others the most
+own table. Groups are chosen from public estimates: ordered values in runs of about equal frequency, others the most
 frequent by themselves and the rest together.
 """
 
@@ -43,23 +43,23 @@ def groups_within(sizes: Sequence[int], cells: float) -> list[int]:
     return found
 
 
-def group(share: FloatArray, count: int, *, ordered: bool) -> Groups:
-    """Put the values of an attribute with distribution ``share`` into at most ``count`` groups.
+def group(distribution: FloatArray, count: int, *, ordered: bool) -> Groups:
+    """Put the values of an attribute with distribution ``distribution`` into at most ``count`` groups.
 
     >>> group(np.array([0.1, 0.4, 0.1, 0.3, 0.1]), 3, ordered=False).tolist()
     [2, 0, 2, 1, 2]
     >>> group(np.array([0.1, 0.4, 0.2, 0.2, 0.1]), 3, ordered=True).tolist()
     [0, 0, 1, 2, 2]
     """
-    if share.size <= count:
-        return np.arange(share.size)
+    if distribution.size <= count:
+        return np.arange(distribution.size)
     if not ordered:
-        found = np.full(share.size, count - 1)
-        found[np.argsort(-share, kind="stable")[: count - 1]] = np.arange(count - 1)
+        found = np.full(distribution.size, count - 1)
+        found[np.argsort(-distribution, kind="stable")[: count - 1]] = np.arange(count - 1)
         return found
-    found = np.zeros(share.size, dtype=np.int64)
+    found = np.zeros(distribution.size, dtype=np.int64)
     inside, rest, current = 0.0, 1.0, 0
-    for value, part in enumerate(share.tolist()):
+    for value, part in enumerate(distribution.tolist()):
         aim = rest / (count - current)
         # Close the run if it is closer to its aim without this value than with it.
         if inside > 0 and current < count - 1 and (inside >= aim or inside + part - aim > aim - inside):

@@ -117,7 +117,7 @@ def turns(records: Mapping[str, float], picks: int) -> list[tuple[str, int]]:
     """
     total = sum(records.values())
     exact = {name: picks * number / total for name, number in records.items()}
-    found = {name: math.floor(share) for name, share in exact.items()}
+    found = {name: math.floor(part) for name, part in exact.items()}
     missing = picks - sum(found.values())
     for name in sorted(records, key=lambda name: (found[name] - exact[name], name))[:missing]:
         found[name] += 1
