@@ -14,16 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from panbayes.consortium.protocol.queries import (
-    GroupedTablesQuery,
-    ModelQuery,
-    ParentChoiceQuery,
-    Query,
-    QueryType,
-    TableChoiceQuery,
-    TablesQuery,
-    kind_of,
-)
+from panbayes.consortium.protocol.queries import Query, QueryType, kind_of
 from panbayes.privacy.composition import Step
 from panbayes.privacy.loss import Loss, total
 
@@ -80,15 +71,6 @@ class Stage(Generic[QueryType]):
         return None if self.rule is None else self.rule(query)
 
 
-AnyStage = (
-    Stage[TablesQuery]
-    | Stage[ParentChoiceQuery]
-    | Stage[ModelQuery]
-    | Stage[GroupedTablesQuery]
-    | Stage[TableChoiceQuery]
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The stages of a study, at most one of a kind, which together cost no more than ``grant``.
@@ -96,7 +78,7 @@ class Plan:
     ``otherwise`` is the refusal of a query of any other kind.
     """
 
-    stages: tuple[AnyStage, ...]
+    stages: tuple[Stage[Any], ...]
     grant: Loss
     otherwise: str
 

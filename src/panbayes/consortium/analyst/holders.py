@@ -11,22 +11,14 @@ from collections.abc import Collection, Mapping
 from typing import Protocol, TypeVar
 
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.protocol.answers import (
-    GroupedTablesAnswer,
-    ModelAnswer,
-    ParentChoiceAnswer,
-    TableChoiceAnswer,
-    TablesAnswer,
-)
+from panbayes.consortium.protocol.answers import Answer
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.consortium.protocol.queries import Query
 from panbayes.errors import InternalError
 
 __all__ = ["Holders", "answer_of", "digest"]
 
-AnswerType = TypeVar(
-    "AnswerType", TablesAnswer, ParentChoiceAnswer, ModelAnswer, GroupedTablesAnswer, TableChoiceAnswer
-)
+AnswerType = TypeVar("AnswerType", bound=Answer)
 
 
 class Holders(Protocol):

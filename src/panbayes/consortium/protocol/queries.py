@@ -171,7 +171,7 @@ class TableChoiceQuery(_Message, frozen=True, tag="choice"):
 
 Query: TypeAlias = TablesQuery | ParentChoiceQuery | ModelQuery | GroupedTablesQuery | TableChoiceQuery
 
-QueryType = TypeVar("QueryType", TablesQuery, ParentChoiceQuery, ModelQuery, GroupedTablesQuery, TableChoiceQuery)
+QueryType = TypeVar("QueryType", bound=Query)
 """One kind of query, in what speaks of that kind only."""
 
 
