@@ -173,6 +173,20 @@ def test_code_of_never_fails_and_never_guesses(value: Scalar, attribute: Attribu
         assert attribute.labels[code] in (text, text.lower() if attribute.boolean else text)
 
 
+def test_lists_stand_for_tuples_and_a_text_for_nothing() -> None:
+    listed: Any = ["F", "M"]
+    sex = Attribute("sex", categories=listed)
+    assert sex == Attribute("sex", categories=("F", "M"))
+    several: Any = [sex]
+    missing: Any = ["?"]
+    schema = Schema("s", several, missing_values=missing)
+    assert schema == Schema("s", (sex,), missing_values=("?",))
+    assert len({schema, Schema("s", (sex,), missing_values=("?",))}) == 1
+    text: Any = "FM"
+    with pytest.raises(InputError, match='attribute "sex", categories: found a text; give a list of values'):
+        Attribute("sex", categories=text)
+
+
 def test_an_unknown_name_or_value_comes_with_the_nearest() -> None:
     schema = Schema.parse(GOOD)
     with pytest.raises(InputError, match='--target: "dose" is not in schema "clinic"; known: age, insulin'):

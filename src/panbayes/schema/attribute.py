@@ -96,7 +96,11 @@ class Attribute:
     ] = None
 
     def __post_init__(self) -> None:
-        """Check everything that could make a code ambiguous."""
+        """Check everything that could make a code ambiguous; lists are taken as the tuples they stand for."""
+        for key in ("categories", "bins"):
+            if isinstance(getattr(self, key), str):
+                raise self._error(key, "found a text", "give a list of values")
+            object.__setattr__(self, key, tuple(getattr(self, key)))
         if not self.name.strip():
             raise InputError("name", found="found an empty name", remedy="give the name of the column")
         if bool(self.categories) == bool(self.bins):

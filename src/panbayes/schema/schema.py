@@ -118,7 +118,9 @@ class Schema:
     source: str = field(default="schema", compare=False)
 
     def __post_init__(self) -> None:
-        """Check what spans attributes."""
+        """Check what spans attributes; lists are taken as the tuples they stand for."""
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        object.__setattr__(self, "missing_values", tuple(self.missing_values))
         if not 1 <= len(self.attributes) <= MAX_ATTRIBUTES:
             raise InputError(
                 "attributes",
