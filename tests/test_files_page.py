@@ -13,7 +13,9 @@ from panbayes.schema.declaration import Declaration
 from panbayes.schema.reference import reference
 from panbayes.schema.schema import SCHEMA_FILE
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "files.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "files.md"
+README = ROOT / "README.md"
 
 DECLARATIONS: Final[dict[str, Declaration[Any]]] = {"schema": SCHEMA_FILE, "study": STUDY_FILE}
 
@@ -43,6 +45,14 @@ def regenerated(page: str) -> str:
 def test_the_page_is_what_the_declarations_say() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert regenerated(page) == page, "run: python -m tests.test_files_page"
+
+
+def test_the_readme_has_a_row_for_every_strategy() -> None:
+    rows = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    begun = {name: f"| `{name}` | {'any' if how.several else 'one'} | {how.asks}" for name, how in strategies().items()}
+    assert {name: [row for row in rows if row.startswith(begin)] for name, begin in begun.items()} == {
+        row.split("`")[1]: [row] for row in rows
+    }
 
 
 @pytest.mark.parametrize("name", DECLARATIONS)

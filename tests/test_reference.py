@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import doctest
 import inspect
 import re
@@ -52,6 +53,8 @@ def _is_offered(value: object) -> bool:
 def described(name: str) -> str:
     value = getattr(panbayes, name)
     lines = [f"## `panbayes.{name}`", "", first_line(value), ""]
+    if isinstance(value, type) and dataclasses.is_dataclass(value):
+        lines += [f"Fields: {', '.join(f'`{field.name}`' for field in dataclasses.fields(value))}.", ""]
     rows = members(value) if inspect.isclass(value) and not issubclass(value, Exception) else []
     if rows:
         lines += ["| name | what it does |", "|---|---|"]
