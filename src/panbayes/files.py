@@ -18,7 +18,7 @@ from pathlib import Path
 
 from panbayes.errors import InputError
 
-__all__ = ["new_file", "output_file", "sync", "sync_folder", "write_bytes", "write_text"]
+__all__ = ["new_file", "output_file", "sync", "sync_folder", "write_bytes", "write_text", "writing"]
 
 
 @contextmanager
@@ -26,19 +26,19 @@ def output_file(path: str | Path, *, argument: str = "--output") -> Iterator[Pat
     """Yield a temporary path; when the block ends well, move it to ``path`` durably, else remove it.
 
     The temporary file is created at once, so that a folder that is absent or not writable is refused before any
-    work is done. ``argument`` names the output in errors.
+    work is done. Who writes to it does so in a block of :func:`writing`. ``argument`` names the output in errors.
     """
     target = Path(path)
     if target.is_dir():
         raise InputError(argument, found=f"{target} is a directory", remedy="give the name of a file")
-    with _explained(target, argument=argument, remedy="give a file in a folder that exists"):
+    with writing(target, argument=argument, remedy="give a file in a folder that exists"):
         temporary = _temporary(target, mode=0o666)
     try:
         if target.exists():
             # Before anything is written: what only its owner could read stays so at every moment.
             temporary.chmod(target.stat().st_mode & 0o777 | 0o600)
         yield temporary
-        with _explained(target, argument=argument, remedy="make room, or give another folder"):
+        with writing(target, argument=argument):
             sync(temporary)
             temporary.replace(target)
             sync_folder(target.parent)
@@ -64,8 +64,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
 def write_bytes(path: str | Path, data: bytes, *, argument: str = "--output") -> None:
     """Write a file in one step."""
-    trouble = _explained(Path(path), argument=argument, remedy="make room, or give another folder")
-    with output_file(path, argument=argument) as temporary, trouble:
+    with output_file(path, argument=argument) as temporary, writing(Path(path), argument=argument):
         temporary.write_bytes(data)
 
 
@@ -93,8 +92,10 @@ def sync_folder(path: Path) -> None:
 
 
 @contextmanager
-def _explained(target: Path, *, argument: str, remedy: str) -> Iterator[None]:
-    """Turn what the system refuses into an error about the output."""
+def writing(
+    target: Path, *, argument: str = "--output", remedy: str = "make room, or give another folder"
+) -> Iterator[None]:
+    """Turn what the system refuses while something is written into an error about ``target``."""
     try:
         yield
     except OSError as error:

@@ -165,6 +165,13 @@ def test_a_frame_comes_back_as_what_it_was(source: Source, suffix: str, tmp_path
     assert sum(one.takes(given) for one in sources()) == (source.convert is not None), "one source takes it, no other"
 
 
+@every_source
+def test_a_full_disk_is_an_error_about_the_output(source: Source, suffix: str) -> None:
+    if source.write is not None:
+        with pytest.raises(InputError, match=rf"^--output: t{suffix} cannot be written \(.*\); make room"):
+            write_frame(SECRET, Path("/dev/full"), kind=Path(f"t{suffix}"))
+
+
 def test_an_unknown_kind_of_frame_or_file() -> None:
     with pytest.raises(InputError, match=r'kind: found "panda"; did you mean "pandas"\?'):
         convert_frame(SECRET, "panda")

@@ -15,7 +15,7 @@ from panbayes.cli.text import emit, plural, working
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.local.learn import learn as learn_network
 from panbayes.errors import InputError
-from panbayes.files import output_file
+from panbayes.files import output_file, writing
 
 __all__ = ["parse_holders", "register"]
 
@@ -60,7 +60,9 @@ def learn(
     with output_file(output) as temporary:
         with working(f"learning from {plural(len(files), 'holder')}"):
             network = learn_network(agreed, files, state=state, simulate=simulate)
-        temporary.write_bytes(format_of(output).encode(network))
+        data = format_of(output).encode(network)
+        with writing(output):
+            temporary.write_bytes(data)
     emit(
         {"model": str(output), **to_json(network)},
         [f"{output}: {agreed.name}, learned by {agreed.strategy}.", *about(network)],

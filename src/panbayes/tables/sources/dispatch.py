@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ import polars as pl
 
 from panbayes.discovery import discover
 from panbayes.errors import InputError, nearest
+from panbayes.files import writing
 from panbayes.tables.sources.csv_text import CSV
 from panbayes.tables.sources.polars_frame import POLARS
 from panbayes.tables.sources.source import Source
@@ -131,4 +133,8 @@ def write_frame(frame: pl.DataFrame, path: Path, *, kind: Path, argument: str = 
     write = next((source.write for source in sources() if suffix in source.suffixes), None)
     if write is None:
         raise InputError(argument, found=f"found {kind}", remedy=f"give a {_files()} file")
-    write(frame, path, suffix)
+    with writing(kind, argument=argument):
+        try:
+            write(frame, path, suffix)
+        except pl.exceptions.PolarsError as error:  # what polars makes of some errors of the system
+            raise OSError(errno.EIO, "the data frame could not be stored") from error
