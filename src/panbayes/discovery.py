@@ -11,10 +11,13 @@ registry is then nothing but the folder: to add one is to add a file, and no lis
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Callable
 from importlib import import_module
 from typing import TypeVar
 
-__all__ = ["discover"]
+from panbayes.errors import InternalError
+
+__all__ = ["discover", "registry"]
 
 T = TypeVar("T")
 
@@ -25,3 +28,12 @@ def discover(package: str, kind: type[T]) -> tuple[T, ...]:
     modules = [import_module(f"{package}.{found.name}") for found in pkgutil.iter_modules(folder)]
     values = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, kind)}
     return tuple(values.values())
+
+
+def registry(package: str, kind: type[T], name: Callable[[T], str]) -> dict[str, T]:
+    """Return what :func:`discover` finds by its ``name``; two of one name are an error."""
+    named: dict[str, T] = {}
+    for value in discover(package, kind):
+        if named.setdefault(name(value), value) is not value:
+            raise InternalError(f'{package} defines two of the name "{name(value)}"')
+    return named

@@ -11,7 +11,7 @@ from pathlib import Path
 from panbayes.bayesnet.factors import Factors
 from panbayes.bayesnet.formats.format import Format
 from panbayes.bayesnet.formats.model_json import MODEL
-from panbayes.discovery import discover
+from panbayes.discovery import registry
 from panbayes.errors import InputError
 from panbayes.files import write_bytes
 
@@ -21,7 +21,7 @@ __all__ = ["format_of", "formats", "load_factors", "save_factors"]
 @cache
 def formats() -> dict[str, Format]:
     """Return every format by its suffix."""
-    return {found.suffix: found for found in discover("panbayes.bayesnet.formats", Format)}
+    return registry("panbayes.bayesnet.formats", Format, lambda found: found.suffix)
 
 
 def format_of(path: str | Path) -> Format:

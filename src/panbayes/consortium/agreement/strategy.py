@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from panbayes.consortium.agreement.plan import Plan
 from panbayes.consortium.agreement.terms import Terms
-from panbayes.discovery import discover
+from panbayes.discovery import registry
 
 __all__ = ["Options", "Strategy", "read_options", "strategies"]
 
@@ -62,5 +62,4 @@ class Strategy:
 @cache
 def strategies() -> dict[str, Strategy]:
     """Return every strategy by its name."""
-    found = discover("panbayes.consortium.agreement.strategies", Strategy)
-    return {strategy.name: strategy for strategy in found}
+    return registry("panbayes.consortium.agreement.strategies", Strategy, lambda strategy: strategy.name)

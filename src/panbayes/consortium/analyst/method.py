@@ -13,7 +13,7 @@ from functools import cache
 from panbayes.bayesnet.network import Network
 from panbayes.consortium.agreement.strategy import strategies
 from panbayes.consortium.analyst.holders import Holders
-from panbayes.discovery import discover
+from panbayes.discovery import registry
 from panbayes.errors import InputError
 
 __all__ = ["Method", "learn_from", "methods"]
@@ -30,8 +30,7 @@ class Method:
 @cache
 def methods() -> dict[str, Method]:
     """Return the method of every private strategy, by the strategy's name."""
-    found = discover("panbayes.consortium.analyst.strategies", Method)
-    return {method.strategy: method for method in found}
+    return registry("panbayes.consortium.analyst.strategies", Method, lambda method: method.strategy)
 
 
 def learn_from(holders: Holders) -> Network:

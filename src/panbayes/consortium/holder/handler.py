@@ -19,7 +19,7 @@ from panbayes.consortium.protocol.queries import (
     QueryType,
     kind_of,
 )
-from panbayes.discovery import discover
+from panbayes.discovery import registry
 from panbayes.dp.noise import Noise
 from panbayes.privacy.loss import Loss
 from panbayes.schema.schema import Schema
@@ -58,7 +58,7 @@ class Handler(Generic[QueryType]):
 @cache
 def handlers() -> dict[str, Handler[Any]]:
     """Return every handler by the kind of its query."""
-    return {handler.kind: handler for handler in discover("panbayes.consortium.holder.handlers", Handler)}
+    return registry("panbayes.consortium.holder.handlers", Handler, lambda handler: handler.kind)
 
 
 def handler_of(query: Query) -> Handler[Any]:

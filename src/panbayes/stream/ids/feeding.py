@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from panbayes.discovery import discover
+from panbayes.discovery import registry
 from panbayes.stream.choices import choose
 from panbayes.stream.ids.formats.format import StreamFormat
 from panbayes.stream.ids.formats.text import TEXT
@@ -36,7 +36,7 @@ def stream_formats() -> dict[str, StreamFormat]:
     >>> stream_formats()["csv"].suffixes
     ('.csv',)
     """
-    return {form.name: form for form in discover("panbayes.stream.ids.formats", StreamFormat)}
+    return registry("panbayes.stream.ids.formats", StreamFormat, lambda form: form.name)
 
 
 def stream_format(source: str, name: str | None = None) -> StreamFormat:

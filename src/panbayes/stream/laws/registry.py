@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from panbayes.discovery import discover
+from panbayes.discovery import registry
 from panbayes.stream.choices import choose
 from panbayes.stream.laws.kind import LawKind
 from panbayes.stream.laws.optimal_bernoulli import OPTIMAL_BERNOULLI
@@ -23,7 +23,7 @@ def law_kinds() -> dict[str, LawKind]:
     >>> law_kinds()["dwork"].summary
     'a fair coin, and heads with probability 1/2 + ε/4 for who appeared'
     """
-    return {kind.name: kind for kind in discover("panbayes.stream.laws", LawKind)}
+    return registry("panbayes.stream.laws", LawKind, lambda kind: kind.name)
 
 
 def law_kind(name: str, *, argument: str = "law") -> LawKind:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from panbayes.discovery import discover
+from panbayes.discovery import registry
 from panbayes.errors import InputError, nearest
 from panbayes.files import writing
 from panbayes.tables.sources.csv_text import CSV
@@ -35,7 +35,8 @@ FrameKind: TypeAlias = str
 @cache
 def sources() -> tuple[Source, ...]:
     """Return every kind of source, by name."""
-    return tuple(sorted(discover("panbayes.tables.sources", Source), key=lambda source: source.name.lower()))
+    found = registry("panbayes.tables.sources", Source, lambda source: source.name)
+    return tuple(sorted(found.values(), key=lambda source: source.name.lower()))
 
 
 def read_columns(source: object, names: Sequence[str], *, argument: str) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from panbayes.bayesnet.learning.scores.score import Score
-from panbayes.discovery import discover
+from panbayes.discovery import registry
 from panbayes.errors import InputError, nearest
 
 __all__ = ["score_named", "scores"]
@@ -18,7 +18,7 @@ def scores() -> dict[str, Score]:
     >>> scores()["F"].binary_child
     True
     """
-    return {found.name: found for found in discover("panbayes.bayesnet.learning.scores", Score)}
+    return registry("panbayes.bayesnet.learning.scores", Score, lambda score: score.name)
 
 
 def score_named(name: str, *, argument: str = "score") -> Score:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from panbayes.discovery import discover
+from panbayes.discovery import registry
 from panbayes.errors import InputError
 from panbayes.stream.ids.universes.kind import Saved, Universe, UniverseKind, UniverseSpec
 from panbayes.stream.ids.universes.listed import LISTED
@@ -22,7 +22,7 @@ def universe_kinds() -> dict[str, UniverseKind]:
     >>> universe_kinds()["ipv4"].spelling
     'ipv4 or ipv4:NETWORK'
     """
-    return {kind.name: kind for kind in discover("panbayes.stream.ids.universes", UniverseKind)}
+    return registry("panbayes.stream.ids.universes", UniverseKind, lambda kind: kind.name)
 
 
 def read_universe(spec: UniverseSpec, *, sample: int | None) -> Universe:
