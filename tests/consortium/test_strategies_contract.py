@@ -19,11 +19,13 @@ import pytest
 
 from panbayes.bayesnet.formats.model_json import decode_factors, encode_factors
 from panbayes.bayesnet.network import Network
+from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.consortium.agreement.plan import Fixed
 from panbayes.consortium.agreement.strategy import Strategy, strategies
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.method import Method, methods
 from panbayes.consortium.holder import gate as gate_module
+from panbayes.consortium.holder import private_counts
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.protocol.codec import decode_reply, encode
@@ -192,6 +194,22 @@ def test_a_network_learned_at_an_epsilon_of_many_digits_is_read_back(strategy: S
     for study in variants(strategy, parse_epsilon(epsilon)):
         network = learn_over(Wire(), study, tables_for(study), simulate=5)
         assert Network.of(decode_factors(encode_factors(network))) == network
+
+
+@pytest.mark.parametrize("study", GENEROUS, ids=named)
+def test_the_records_of_a_holder_are_counted_for_scores_once_at_most(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared: list[Table] = []
+
+    def prepare(table: Table) -> ExactCounts:
+        prepared.append(table)
+        return ExactCounts(table)
+
+    monkeypatch.setattr(private_counts, "ExactCounts", prepare)
+    learn_over(Wire(), study, tables_for(study), simulate=5)
+    assert len(prepared) == len({id(table) for table in prepared}) <= len(tables_for(study))
+    assert bool(prepared) == ("score" in study.how.reads)
 
 
 def test_killed_around_its_charges_every_study_comes_to_its_end_within_the_grant(tmp_path: Path) -> None:
