@@ -184,6 +184,17 @@ def test_the_same_noise_gives_the_same_questions_and_the_same_network(study: Stu
     assert not first.privacy.private
 
 
+LONG = Fraction("1.0986122886681098")
+"""ln 3 as Python has it: seventeen digits, whose square has more than thirty."""
+
+
+@pytest.mark.parametrize("study", [s for strategy in PRIVATE for s in variants(strategy, LONG)], ids=named)
+def test_a_model_is_read_back_whatever_the_epsilon(study: Study, tmp_path: Path) -> None:
+    network = learn_over(Wire(), study, tables_for(study), simulate=5)
+    network.save(tmp_path / "model.json")
+    assert Network.load(tmp_path / "model.json") == network
+
+
 def test_killed_around_its_charges_every_study_comes_to_its_end_within_the_grant(tmp_path: Path) -> None:
     """In real processes, with ``kill -9``; ``killing.py`` says what is checked."""
     command = [sys.executable, "-m", "tests.consortium.killing", str(tmp_path)]

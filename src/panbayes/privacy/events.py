@@ -23,9 +23,10 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from panbayes.errors import InputError
-from panbayes.privacy.written import parse_ratio
+from panbayes.privacy.written import MAX_DIGITS, parse_ratio
 
 __all__ = [
+    "MAX_EVENT_DIGITS",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Event",
@@ -38,6 +39,9 @@ __all__ = [
 
 Rule: TypeAlias = Literal["permute-and-flip", "exponential"]
 """How a high score is drawn; each spends ε = 2Δ/scale, permute-and-flip chooses better."""
+
+MAX_EVENT_DIGITS: Final = 4 * MAX_DIGITS
+"""Digits of a parameter that is read back: that of a loss, divided among tables or picks, and squared."""
 
 _RULES: Final[dict[Rule, str]] = {"permute-and-flip": "permute-and-flip", "exponential": "exponential mechanism"}
 
@@ -160,7 +164,7 @@ def event_from_json(data: object, *, argument: str) -> Event:
 
 
 def _ratio(value: object, *, argument: str) -> Fraction:
-    found = parse_ratio(value)
+    found = parse_ratio(value, digits=MAX_EVENT_DIGITS)
     if not found:
         raise InputError(argument, found="found a damaged event", remedy="use the file as panbayes wrote it")
     return found
