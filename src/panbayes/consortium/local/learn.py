@@ -93,13 +93,31 @@ def learn(
     if epsilon is not None or isinstance(holders, Schema):
         schema = holders if isinstance(holders, Schema) else _schema(holders)
         agreed, data = Study("study", schema, strategy, epsilon, delta=delta, adjacency=adjacency), study
+    elif (delta, adjacency, strategy) != (0, "replace", "adaptive"):
+        raise InputError(
+            "delta, adjacency or strategy",
+            found="found one beside a study, which says it itself",
+            remedy="change the study; or give data, a schema and epsilon=…",
+        )
     if not isinstance(agreed, Study):
         agreed = _study(agreed)
     agreed.schema.require_approved()
     named = dict(data) if isinstance(data, Mapping) else {holder: data}
     if not named:
         raise InputError("holders", found="found none", remedy="give at least one, by name")
+    for name in named:
+        _check_name(name)
     return _learn(agreed, named, state=state, simulate=simulate)
+
+
+def _check_name(given: object) -> None:
+    """Refuse a holder's name that is no text, or that no file could hold."""
+    try:
+        named = isinstance(given, str) and bool(given.encode().strip())
+    except UnicodeEncodeError:
+        named = False
+    if not named:
+        raise InputError("holders", found=f"found the name {given!r}", remedy="give every holder a text as its name")
 
 
 def _schema(given: object) -> Schema:
