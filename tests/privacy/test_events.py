@@ -14,6 +14,7 @@ from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
 from panbayes.privacy.composition import Group, Parallel, PostProcessed, Sequential, Step, loss_of
 from panbayes.privacy.events import (
+    MAX_EVENT_DIGITS,
     DiscreteGaussian,
     DiscreteLaplace,
     Event,
@@ -23,8 +24,12 @@ from panbayes.privacy.events import (
     event_to_json,
 )
 from panbayes.privacy.statement import PrivacyStatement
+from panbayes.privacy.written import MAX_DIGITS
 
-ratios = st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6)
+short = st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6)
+# What becomes of the longest losses when they are divided, and squared.
+long = st.builds(Fraction, *[st.integers(1, 10 ** (2 * MAX_DIGITS + 20))] * 2)
+ratios = short | long
 simple: st.SearchStrategy[Event] = st.one_of(
     st.builds(DiscreteLaplace, ratios, st.integers(1, 100)),
     st.builds(DiscreteGaussian, ratios, st.integers(1, 100)),
@@ -51,11 +56,14 @@ def test_what_is_written_is_read(event: Event) -> None:
         {"laplace": "1", "l1": 0},
         {"laplace": "1", "l1": 2, "more": 1},
         {"laplace": "1/0", "l1": 2},
-        {"laplace": "1" * 121, "l1": 2},
+        {"laplace": "1" * (MAX_EVENT_DIGITS + 1), "l1": 2},
         {"gaussian": "1", "l2_squared": -1},
         {"selection": "best", "epsilon_squared": "1"},
         {"together": [], "times": 1},
         {"together": [{"laplace": "1", "l1": 1}], "times": 0},
+        {"together": [1], "times": 1},
+        {"together": [None], "times": 1},
+        {"together": ["together"], "times": 1},
         {"together": [{"together": [{"laplace": "1", "l1": 1}], "times": 1}], "times": 1},
     ],
 )

@@ -23,9 +23,10 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from panbayes.errors import InputError
-from panbayes.privacy.written import parse_ratio
+from panbayes.privacy.written import MAX_DIGITS, parse_ratio
 
 __all__ = [
+    "MAX_EVENT_DIGITS",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Event",
@@ -39,9 +40,8 @@ __all__ = [
 Rule: TypeAlias = Literal["permute-and-flip", "exponential"]
 """How a high score is drawn; each spends ε = 2Δ/scale, permute-and-flip chooses better."""
 
-MAX_DIGITS: Final = 120
-"""Digits allowed in a parameter that comes from outside: losses have 30, and a parameter is made of their squares and
-of quotients by weights and numbers of tables."""
+MAX_EVENT_DIGITS: Final = 4 * MAX_DIGITS
+"""Digits of a parameter that is read back: that of a loss, divided among tables or picks, and squared."""
 
 _RULES: Final[dict[Rule, str]] = {"permute-and-flip": "permute-and-flip", "exponential": "exponential mechanism"}
 
@@ -153,9 +153,8 @@ def event_from_json(data: object, *, argument: str) -> Event:
                 if rule == named:
                     return Selection(rule, _ratio(square, argument=argument))
         case {"together": [_, *_] as parts, "times": int(times), **rest} if not rest and times > 0:
-            simple = [event_from_json(part, argument=argument) for part in parts if "together" not in part]
-            if len(simple) == len(parts):
-                return Together(tuple(simple), times)
+            if not any(isinstance(part, dict) and "together" in part for part in parts):
+                return Together(tuple(event_from_json(part, argument=argument) for part in parts), times)
     raise InputError(
         argument,
         found="found an event of an unknown kind, or a damaged one",
@@ -164,7 +163,7 @@ def event_from_json(data: object, *, argument: str) -> Event:
 
 
 def _ratio(value: object, *, argument: str) -> Fraction:
-    found = parse_ratio(value, digits=MAX_DIGITS)
+    found = parse_ratio(value, digits=MAX_EVENT_DIGITS)
     if not found:
         raise InputError(argument, found="found a damaged event", remedy="use the file as panbayes wrote it")
     return found

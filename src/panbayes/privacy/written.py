@@ -79,12 +79,13 @@ def _exact(text: str | int | float) -> Fraction | None:
 
 
 def parse_ratio(text: object, *, digits: int = MAX_DIGITS) -> Fraction | None:
-    """Read a ratio as panbayes writes them ("1/3", "2"), of at most ``digits`` above and below; else None.
+    """Read a ratio as panbayes writes them ("1/3", "2"), of at most so many ``digits``; None for anything else.
 
-    >>> parse_ratio("1/3"), parse_ratio("1/0"), parse_ratio("0.5")
-    (Fraction(1, 3), None, None)
+    >>> parse_ratio("1/3"), parse_ratio("1/0"), parse_ratio("0.5"), parse_ratio("100", digits=2)
+    (Fraction(1, 3), None, None, None)
     """
     match = _RATIO.fullmatch(text) if isinstance(text, str) else None
-    if match is None or max(len(match[1]), len(match[2] or "")) > digits or int(match[2] or 1) == 0:
+    numerator, denominator = (match[1], match[2] or "1") if match else ("", "")
+    if match is None or max(len(numerator), len(denominator)) > digits or int(denominator) == 0:
         return None
-    return Fraction(int(match[1]), int(match[2] or 1))
+    return Fraction(int(numerator), int(denominator))
