@@ -102,6 +102,7 @@ def test_counts_that_are_kept_give_the_answers_of_fresh_ones(kept: int, monkeypa
     shared = PrivateCounts(RECORDS)
     for query in (*queries(), *reversed(queries())):
         assert answered(query, shared, SimulatedNoise(4)) == answered(query, PrivateCounts(RECORDS), SimulatedNoise(4))
+        assert shared.kept <= kept
 
 
 @pytest.mark.parametrize("kept", [0, 12, private_counts.MOST_KEPT])

@@ -2,7 +2,8 @@
 
 Only the holder has this type. One is kept per gate, so that the questions of a study share what they have in common:
 the counts behind the scores are prepared once, and a score of a parent set that was needed for one vote is not computed
-again for the next. What is kept depends on the questions asked, which are public, and its size on public facts.
+again for the next. What is kept depends on the questions asked, which are public, and its size on public facts; the
+scores of a question that would take all the room are not kept.
 """
 
 from __future__ import annotations
@@ -44,6 +45,11 @@ class PrivateCounts:
         """The number of people."""
         return self.table.size
 
+    @property
+    def kept(self) -> int:
+        """The number of scores kept."""
+        return len(self._kept) * len(self.schema)
+
     @cached_property
     def exact(self) -> ExactCounts:
         """The counts of the records, for scores and searches."""
@@ -59,9 +65,11 @@ class PrivateCounts:
     ) -> NDArray[np.float64]:
         """Return the ``score`` known by ``name`` of every pair: a row per parent set, a column per child."""
         columns = list(children)
+        if len(parent_sets) * len(self.schema) > MOST_KEPT:
+            return score(self.exact, parent_sets, columns)
         missing = [parents for parents in parent_sets if self._lacks((name, parents), columns)]
         if missing:
-            if (len(self._kept) + len(missing)) * len(self.schema) > MOST_KEPT:
+            if self.kept + len(missing) * len(self.schema) > MOST_KEPT:
                 self._kept.clear()
                 missing = list(parent_sets)
             fresh = score(self.exact, missing, columns)
