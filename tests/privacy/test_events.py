@@ -56,6 +56,9 @@ def test_what_is_written_is_read(event: Event) -> None:
         {"selection": "best", "epsilon_squared": "1"},
         {"together": [], "times": 1},
         {"together": [{"laplace": "1", "l1": 1}], "times": 0},
+        {"together": [1], "times": 1},
+        {"together": [None], "times": 1},
+        {"together": ["together"], "times": 1},
         {"together": [{"together": [{"laplace": "1", "l1": 1}], "times": 1}], "times": 1},
     ],
 )

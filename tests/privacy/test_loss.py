@@ -81,6 +81,14 @@ def test_unknown_or_damaged_losses_are_refused(data: object) -> None:
         loss_from_json(data, argument="model.json")
 
 
+def test_a_class_that_is_no_text_is_not_looked_into() -> None:
+    nested: list[object] = []
+    for _ in range(10_000):
+        nested = [nested]
+    with pytest.raises(InputError, match="unknown class"):
+        loss_from_json({"class": nested, "epsilon": "1"}, argument="model.json")
+
+
 def test_a_loss_is_an_exact_non_negative_number() -> None:
     with pytest.raises(TypeError):
         Pure(cast(Fraction, 0.5))

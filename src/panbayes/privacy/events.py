@@ -153,9 +153,8 @@ def event_from_json(data: object, *, argument: str) -> Event:
                 if rule == named:
                     return Selection(rule, _ratio(square, argument=argument))
         case {"together": [_, *_] as parts, "times": int(times), **rest} if not rest and times > 0:
-            simple = [event_from_json(part, argument=argument) for part in parts if "together" not in part]
-            if len(simple) == len(parts):
-                return Together(tuple(simple), times)
+            if not any(isinstance(part, dict) and "together" in part for part in parts):
+                return Together(tuple(event_from_json(part, argument=argument) for part in parts), times)
     raise InputError(
         argument,
         found="found an event of an unknown kind, or a damaged one",

@@ -23,7 +23,8 @@ CLASSES: Final[dict[str, Loss]] = {loss.tag: loss for loss in (Pure(Fraction(0))
 
 def loss_from_json(data: object, *, argument: str) -> Loss:
     """Read what :meth:`panbayes.privacy.loss.Loss.json` wrote; refuse an unknown class rather than guess."""
-    known = CLASSES.get(str(data.get("class"))) if isinstance(data, dict) else None
+    tag = data.get("class") if isinstance(data, dict) else None
+    known = CLASSES.get(tag) if isinstance(tag, str) else None
     if known is None or not isinstance(data, dict) or set(data) != {"class", known.key}:
         raise InputError(
             argument,
