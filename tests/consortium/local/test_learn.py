@@ -154,6 +154,13 @@ def test_what_cannot_be_learned_from_is_said_by_name() -> None:
         panbayes.learn(frame, clinic_schema())
 
 
+@pytest.mark.parametrize("name", [1, None, "", " ", "\udc80"])
+def test_a_holder_has_a_name_that_can_be_written(name: object, tmp_path: Path) -> None:
+    with pytest.raises(panbayes.InputError, match="holders: found the name"):
+        panbayes.learn(study(), {name: clinic_network().sample(30, 1)}, state=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_samples_are_frames_of_the_kind_that_was_learned_from() -> None:
     table = clinic_network().sample_table(200, 1)
     for kind, expected in (("pandas", pd.DataFrame), ("arrow", pa.Table), ("polars", pl.DataFrame)):

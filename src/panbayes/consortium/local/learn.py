@@ -110,7 +110,19 @@ def learn(
     named = dict(data) if isinstance(data, Mapping) else {holder: data}
     if not named:
         raise InputError("holders", found="found none", remedy="give at least one, by name")
+    for name in named:
+        _check_name(name)
     return _learn(agreed, named, state=state, simulate=simulate)
+
+
+def _check_name(given: object) -> None:
+    """Refuse a holder's name that is no text, or that no file could hold."""
+    try:
+        named = isinstance(given, str) and bool(given.encode().strip())
+    except UnicodeEncodeError:
+        named = False
+    if not named:
+        raise InputError("holders", found=f"found the name {given!r}", remedy="give every holder a text as its name")
 
 
 def _schema(given: object) -> Schema:
