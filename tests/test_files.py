@@ -202,6 +202,22 @@ def test_a_name_without_a_folder_is_in_the_current_one(tmp_path: Path, monkeypat
     assert (tmp_path / ("x" * 250)).read_text() == "new"
 
 
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
+    """Not even by root, who could put a file in the place of /dev/null."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(InputError, match=f"--output: .*{name} is not a file"):
+            write_text(tmp_path / name, "x")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_a_name_that_is_too_long_is_an_error_about_the_output(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--output: .* cannot be written \(file name too long\)"):
+        write_text(tmp_path / ("n" * 256), "x")
+
+
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--output: .* is a directory"):
         write_text(tmp_path, "x")

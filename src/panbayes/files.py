@@ -29,9 +29,11 @@ def output_file(path: str | Path, *, argument: str = "--output") -> Iterator[Pat
     work is done. Who writes to it does so in a block of :func:`writing`. ``argument`` names the output in errors.
     """
     target = Path(path)
-    if target.is_dir():
-        raise InputError(argument, found=f"{target} is a directory", remedy="give the name of a file")
     with writing(target, argument=argument, remedy="give a file in a folder that exists"):
+        if target.exists() and not target.is_file():
+            # A device, such as /dev/null, must not be replaced by a file either.
+            found = "a directory" if target.is_dir() else "not a file"
+            raise InputError(argument, found=f"{target} is {found}", remedy="give the name of a file")
         temporary = _temporary(target, mode=0o666)
     try:
         if target.exists():
