@@ -178,3 +178,16 @@ def test_names_of_columns_come_back_as_they_were_written(tmp_path: Path) -> None
     frame = pl.DataFrame({'na"me': ["1"], "a,b": ["2"], "ü\nx": ["3"]})
     frame.write_csv(tmp_path / "t.csv")
     assert read_frame(tmp_path / "t.csv", argument="t").equals(frame)
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        (pd.Categorical([1, "private", 2.5, None]), [0, 2, 3, 4]),
+        (pd.Series(["1", "private", "\ud800", None], dtype=object), [0, 2, 3, 4]),
+    ],
+)
+def test_no_value_of_a_pandas_column_makes_reading_fail(values: object, codes: list[int]) -> None:
+    """Arrow refuses mixed categories and halves of characters, and would quote the value."""
+    attribute = Attribute("x", categories=("1", "2", "private"), other="other", missing="missing")
+    assert Table.read(pd.DataFrame({"x": values}), Schema("s", (attribute,))).codes.tolist() == [codes]
