@@ -39,7 +39,7 @@ MAX_TABLE_CELLS: Final = 1 << 27
 _BATCH_CELLS: Final = 1 << 24
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExactCounts:
     """The counts of a table, computed when asked for."""
 

@@ -21,11 +21,12 @@ from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.reply_checks import check_release
 from panbayes.consortium.holder import private_counts
+from panbayes.consortium.holder.grouped_tables import count_grouped
 from panbayes.consortium.holder.handler import Handler, handler_of, handlers
 from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.holder.private_selection import private_score
 from panbayes.consortium.protocol.envelope import Release
-from panbayes.consortium.protocol.queries import ParentChoiceQuery, Query, kind_of
+from panbayes.consortium.protocol.queries import Grouping, ParentChoiceQuery, Query, kind_of
 from panbayes.discovery import discover
 from panbayes.dp.noise import Noise
 from panbayes.dp.simulated import SimulatedNoise
@@ -103,6 +104,14 @@ def test_counts_that_are_kept_give_the_answers_of_fresh_ones(kept: int, monkeypa
     for query in (*queries(), *reversed(queries())):
         assert answered(query, shared, SimulatedNoise(4)) == answered(query, PrivateCounts(RECORDS), SimulatedNoise(4))
         assert shared.kept <= kept
+
+
+def test_counts_show_no_count() -> None:
+    """Of no record, not even their number: a holder's session may be recorded."""
+    counts = PrivateCounts(RECORDS)
+    grouped = count_grouped([Grouping(0, ())], [(0,)], RECORDS)
+    for shown in (counts, counts.exact, counts.exact.count([(0, 1)]), grouped):
+        assert repr(shown) == object.__repr__(shown)
 
 
 @pytest.mark.parametrize("kept", [0, 12, private_counts.MOST_KEPT])

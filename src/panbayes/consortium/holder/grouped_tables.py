@@ -44,7 +44,7 @@ def moved_by_one(query: GroupedTablesQuery | TableChoiceQuery, schema: Schema) -
     return TableSensitivity.of(adjacency=query.adjacency, max_records=schema.max_records)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Counted:
     """Tables end to end: table t is ``flat[offsets[t]:offsets[t + 1]]``."""
 

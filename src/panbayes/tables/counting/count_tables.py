@@ -52,7 +52,7 @@ DEFAULT_CELL_LIMIT: Final = 2**26
 """Cells counted in one call unless the caller allows more: 256 MB of counts."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CountTables(Mapping[tuple[int, ...], NDArray[np.int32]]):
     """Contingency tables of several attribute sets, end to end in one array of 32-bit counts.
 
@@ -66,9 +66,9 @@ class CountTables(Mapping[tuple[int, ...], NDArray[np.int32]]):
     sizes: tuple[int, ...]
     sets: tuple[tuple[int, ...], ...]
     records: int
-    flat: NDArray[np.int32] = field(repr=False)
-    offsets: NDArray[np.int64] = field(repr=False)
-    _places: dict[tuple[int, ...], int] = field(init=False, repr=False, default_factory=dict)
+    flat: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    _places: dict[tuple[int, ...], int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make the counts read-only."""
