@@ -181,6 +181,31 @@ def test_a_damaged_state_is_refused(state: Path, how: str, message: str) -> None
             DensityEstimator.open(state, writing=writing)
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("epsilon", "1/0"),
+        ("epsilon", "1e3"),
+        ("epsilon", "1e99999999"),
+        ("epsilon", "2000"),
+        ("epsilon", "9" * 61),
+        ("state_epsilon", "999"),
+        ("noise_scale", "1/0"),
+        ("noise_scale", f"1/{10**30}"),
+    ],
+)
+def test_numbers_that_no_setup_has_are_refused_at_once(state: Path, key: str, text: str) -> None:
+    """Nothing is proved about them: that would take for ever, or fail in another way."""
+    data = bytearray(state.read_bytes())
+    length = struct.unpack_from("<I", data, 20)[0]
+    header = re.sub(rf'("{key}":")[^"]*'.encode(), rf"\g<1>{text}".encode(), bytes(data[28 : 28 + length]), count=1)
+    data[28 : 28 + len(header)] = header
+    data[20:28] = struct.pack("<II", len(header), zlib.crc32(header))
+    state.write_bytes(data)
+    with pytest.raises(InputError, match="promises what does not hold"):
+        DensityEstimator.open(state)
+
+
 def test_other_refusals(state: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="exists already"):
         DensityEstimator.create(state, 10, epsilon=1)

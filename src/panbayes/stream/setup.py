@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import msgspec
 
-from panbayes.privacy.written import Written, parse_epsilon
+from panbayes.privacy.written import MAX_DIGITS, Written, parse_epsilon, parse_ratio
 from panbayes.stream.accuracy.density_error import Design
 from panbayes.stream.guarantee.calibration import Calibration, calibrate, design_of
 from panbayes.stream.ids.sampling import Sampling
@@ -143,10 +143,18 @@ def load_setup(saved: Saved) -> StreamSetup:
     return StreamSetup(
         universe,
         Calibration(
-            Fraction(form.epsilon),
-            Fraction(form.state_epsilon),
+            _exact(form.epsilon),
+            _exact(form.state_epsilon),
             form.law.law(),
-            Fraction(form.noise_scale),
+            _exact(form.noise_scale),
             form.releases,
         ),
     )
+
+
+def _exact(text: str) -> Fraction:
+    """Read a ratio; a part of E has some more digits than E."""
+    found = parse_ratio(text, digits=2 * MAX_DIGITS)
+    if found is None:
+        raise ValueError("a setup has exact ratios")
+    return found

@@ -22,6 +22,7 @@ from typing import Final
 from scipy import optimize
 
 from panbayes.errors import InputError
+from panbayes.privacy.written import MAX_EPSILON
 from panbayes.stream.accuracy.density_error import Design, worst_rmse
 from panbayes.stream.guarantee.loss import binary_rate, joint_loss, surely_meets
 from panbayes.stream.laws.kind import LawKind
@@ -51,6 +52,8 @@ class Calibration:
         """Prove the guarantee again, whoever made the numbers: a calibration that does not meet it cannot exist."""
         if not 1 <= self.releases <= MAX_RELEASES or self.noise_scale <= 0:
             raise ValueError("a calibration needs a positive noise scale and 1 to 10000 releases")
+        if not 0 < self.state_epsilon <= self.epsilon <= MAX_EPSILON:
+            raise ValueError("the state's part is at most the total, and that at most 1000")
         if not self.law.surely_within(self.state_epsilon):
             raise ValueError("the state law loses more than the state's part")
         if not surely_meets(self.law, self.releases / self.noise_scale, self.epsilon):

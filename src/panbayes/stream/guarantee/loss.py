@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,9 @@ from panbayes.exact.bounds import exp_bounds
 from panbayes.stream.laws.state_law import COIN, StateLaw
 
 __all__ = ["binary_rate", "joint_loss", "surely_meets"]
+
+_COIN_LOG: Final = 23
+"""More than ln 2³², and so than −ln of any probability of a law."""
 
 
 def _mean_exp(law: NDArray[np.float64], exponents: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -74,6 +78,8 @@ def joint_loss(law: StateLaw, rate: float) -> float:
 
 def surely_meets(law: StateLaw, rate: Fraction, total: Fraction) -> bool:
     """Say whether the theorem's bound is at most ``total``, by rational arithmetic: a yes is a proof."""
+    if rate * law.scores[-1] > total + _COIN_LOG:
+        return False  # seen at the lowest level, the highest adds at least exp(ρ·a)/2³² to B
     allowed = exp_bounds(total)[0]
     init, update = ([Fraction(w, COIN) for w in weights] for weights in (law.init, law.update))
     levels = range(law.levels)
