@@ -24,6 +24,7 @@ import polars as pl
 
 from bench.data import diabetes
 from bench.peer_privbayes import PeerError, environment, peer_seconds
+from panbayes.consortium.agreement.strategy import strategies
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation, Traffic
 from panbayes.consortium.analyst.method import learn_from
@@ -40,12 +41,7 @@ PEER_LIMIT = 900.0
 """Seconds on the clock after which a peer is given up."""
 
 TARGETS: Mapping[str, str] = {"noisy-majority-voting": "under 3", "noisy-sufficient-statistics": "under 6"}
-STRATEGIES: Sequence[str] = (
-    "noisy-majority-voting",
-    "noisy-sufficient-statistics",
-    "noisy-model",
-    "independent",
-)
+STRATEGIES: Sequence[str] = [name for name, strategy in strategies().items() if strategy.private and strategy.several]
 HOLDER_RECORDS = 2_000
 HOLDERS = (1, 3, 10, 30, 100)
 SIZES = (0.5, 1.0, 2.0, 4.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -187,3 +188,19 @@ def test_empty_tables_have_empty_answers(clinic: Network) -> None:
     assert clinic.log_prob(nothing).shape == (0,)
     assert clinic.classify_table(nothing, "sex").probabilities.shape == (0, 2)
     assert clinic.sample_table(0, 1, given={"sex": "F"}).records == 0
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda network: network.posterior(3), "targets: found 3; give the name of an attribute"),
+        (lambda network: network.posterior(["rain", 3]), "targets: found 3"),
+        (lambda network: network.posterior("rain", ["grass"]), "evidence: found a list; give values by name"),
+        (lambda network: network.sample(2, seed="x"), "seed: found 'x'"),
+        (lambda network: network.sample(2, seed=-1), "seed: found -1"),
+        (lambda network: network.sample("2"), "n: found '2'"),
+    ],
+)
+def test_what_is_of_the_wrong_kind_is_said_by_name(ask: Callable[[Network], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ask(Network.example())

@@ -131,7 +131,10 @@ class Network(Factors):
             raise InputError("n", found=f"found {n!r}", remedy="give the number of records to draw")
         if isinstance(seed, int) and seed < 0:
             raise InputError("seed", found=f"found {seed}", remedy="give a whole number of 0 or more")
-        rng = np.random.default_rng(seed)
+        try:
+            rng = np.random.default_rng(seed)
+        except (TypeError, ValueError):
+            raise InputError("seed", found=f"found {seed!r}", remedy="give a whole number of 0 or more") from None
         dtype = code_type(self.schema)
         if not given:
             codes = draw_prior(self.structure, self.tables, n, rng, dtype)
@@ -148,7 +151,7 @@ class Network(Factors):
         >>> round(Network.example().posterior("rain", {"grass": "wet"})["yes"], 4)
         0.3577
         """
-        names = (targets,) if isinstance(targets, str) else tuple(targets)
+        names = tuple(targets) if hasattr(targets, "__iter__") and not isinstance(targets, str) else (targets,)
         chosen = tuple(position(self.schema, name, argument="targets") for name in names)
         if not chosen or len(set(chosen)) != len(chosen):
             raise InputError("targets", found="found none, or one twice", remedy="name every attribute asked for once")

@@ -47,6 +47,10 @@ def code_of(attribute: Attribute, value: object, *, argument: str) -> int:
 
 def evidence_codes(schema: Schema, given: Evidence | None, *, argument: str) -> dict[int, int]:
     """Translate evidence into codes by position."""
+    if given is not None and not hasattr(given, "items"):
+        raise InputError(
+            argument, found=f"found a {type(given).__name__}", remedy='give values by name, such as {"insulin": "Up"}'
+        )
     found: dict[int, int] = {}
     for name, value in (given or {}).items():
         place = position(schema, name, argument=argument)

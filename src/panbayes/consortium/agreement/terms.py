@@ -134,7 +134,7 @@ class Terms:
     def __init__(
         self,
         name: str,
-        schema: Schema,
+        schema: Schema | str | Path,
         strategy: str = strategy,
         epsilon: Written | None = None,
         *,
@@ -152,8 +152,8 @@ class Terms:
     ) -> None:
         """Read the numbers exactly, and check every field alone."""
         given = {
-            "name": name,
-            "schema": schema,
+            "name": str(name),
+            "schema": schema if isinstance(schema, Schema) else Schema.load(schema),
             "strategy": strategy,
             "epsilon": None if epsilon is None else parse_epsilon(epsilon, argument=f"{source}, epsilon"),
             "degree": degree,
@@ -173,7 +173,7 @@ class Terms:
         self._check()
 
     def _check(self) -> None:
-        if not self.name.strip():
+        if not str(self.name).strip():
             raise self.error("name", "found an empty text", "give the study a name")
         self.check_choice("score", scores())
         self.check_choice("mechanism", get_args(Rule))
@@ -215,7 +215,7 @@ class Terms:
         """The most records of one person that are used."""
         return self.schema.max_records
 
-    @property
+    @cached_property
     def grant(self) -> Loss:
         """What the study may spend of each holder's people: ε, or with a delta the ρ that implies (ε, δ)."""
         if self.epsilon is None:
