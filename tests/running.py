@@ -1,7 +1,8 @@
 """Running the command ``panbayes`` in this process, where its imports are paid for already.
 
 The command is called by its real entry point. It sees what a process of its own would see: its arguments, a folder, an
-environment and three open files, by number as well as by name; what it changes of those is put back. Not put back is
+environment and three open files, by number as well as by name; what it changes of those, and which signals end it, is
+put back. Not put back is
 what nobody can undo: once a command has forbidden core dumps, they stay forbidden.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,7 @@ from panbayes.cli.main import run
 __all__ = ["environment", "run_here", "run_line", "run_process"]
 
 QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FOR_A_SHELL = re.compile(r"[|&;<>(){}$`*?\[\]~#\\!]")
 
 
@@ -103,7 +106,7 @@ class _Ending:
 
 @contextmanager
 def _in_place(folder: Path, variables: Mapping[str, str], arguments: list[str]) -> Iterator[None]:
-    before = Path.cwd()
+    before, handlers = Path.cwd(), {number: signal.getsignal(number) for number in SIGNALS}
     os.chdir(folder)
     try:
         with (
@@ -114,6 +117,8 @@ def _in_place(folder: Path, variables: Mapping[str, str], arguments: list[str]) 
             yield
     finally:
         os.chdir(before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -8,15 +8,17 @@ import resource
 import signal
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from panbayes.cli.table_output import write_table
 from panbayes.errors import InputError
-from panbayes.files import new_file, output_file, sync_folder, write_bytes, write_text
+from panbayes.files import new_file, output_file, remove_unfinished, sync_folder, write_bytes, write_text
 
 CALLS = ("open", "fsync", "replace", "link", "unlink")
 
@@ -179,6 +181,61 @@ def test_a_replaced_file_keeps_its_permissions_at_every_moment(before: int, afte
     assert (target.read_text(), mode(target)) == ("new", after)
 
 
+@pytest.mark.parametrize("mask", [0o000, 0o022])
+def test_a_new_file_that_is_private_is_its_owners_alone(mask: int, tmp_path: Path) -> None:
+    with umask(mask), output_file(tmp_path / "classes.csv", private=True) as temporary:
+        assert mode(temporary) == 0o600
+    assert mode(tmp_path / "classes.csv") == 0o600
+
+
+def test_another_group_than_before_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    target = tmp_path / "model.json"
+    target.write_text("old")
+    target.chmod(0o664)
+    found = target.lstat()
+    other = os.stat_result([*found[:5], found.st_gid + 1, *found[6:10]])
+    real = Path.lstat
+    monkeypatch.setattr(Path, "lstat", lambda path: other if path == target else real(path))
+    monkeypatch.setattr(os, "chown", forbidden)
+    with output_file(target) as temporary:
+        assert mode(temporary) == 0o604
+    given: list[object] = []
+    monkeypatch.setattr(os, "chown", lambda *arguments: given.append(arguments))
+    with output_file(target) as temporary:
+        assert mode(temporary) == 0o664
+    assert given == [(temporary, -1, found.st_gid + 1)]
+
+
+def test_who_is_stopped_removes_what_is_unfinished_and_nothing_else(tmp_path: Path) -> None:
+    with output_file(tmp_path / "done") as temporary:
+        temporary.write_text("done")
+    with output_file(tmp_path / "a") as temporary, suppress(FileNotFoundError), new_file(tmp_path / "b") as unborn:
+        Path(f"{unborn}-journal").touch()
+        remove_unfinished()
+        assert [path.name for path in tmp_path.iterdir()] == ["done"]
+        temporary.write_text("a")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "done"]
+
+
+@pytest.mark.parametrize(("suffix", "reason"), [(".csv", "file too large"), (".parquet", ".*")])
+def test_no_room_while_a_table_is_written_is_an_error_about_the_output(
+    suffix: str, reason: str, tmp_path: Path
+) -> None:
+    frame, target = pl.DataFrame({"x": list(range(20_000))}), tmp_path / f"table{suffix}"
+    told = rf"--output: .*table.* cannot be written \({reason}\); make room"
+    with pytest.raises(InputError, match=told), limited_size(16), output_file(target) as temporary:
+        write_table(frame, temporary, kind=target)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_with_a_nul_is_an_error_about_the_output(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--output: found '.*a\\x00b'; give the name of a file"):
+        write_text(f"{tmp_path}/a\0b", "x")
+
+
 def test_a_share_that_cannot_sync_folders_is_written_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,8 +263,8 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
     """Not even by root, who could put a file in the place of /dev/null."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(tmp_path / "pipe")
-    for name in ("pipe", "link"):
-        with pytest.raises(InputError, match=f"--output: .*{name} is not a file"):
+    for name, told in (("pipe", "is not a regular file"), ("link", "is a link")):
+        with pytest.raises(InputError, match=f"--output: .*{name} {told}"):
             write_text(tmp_path / name, "x")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]

@@ -34,9 +34,9 @@ def test_a_bug_ends_as_it_would_in_a_process(tmp_path: Path, monkeypatch: pytest
     def broken(_verb: str | None) -> None:
         raise KeyError("Jane Doe")
 
-    monkeypatch.setattr("panbayes.cli.main.build", broken)
+    monkeypatch.setattr("panbayes.cli.calling.build", broken)
     done = run_here("demo", folder=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (70, "")
     assert done.stderr.startswith("internal error: KeyError at test_running.py:")
     assert "Jane" not in done.stderr
 
@@ -58,7 +58,7 @@ def test_libraries_that_write_below_python_are_heard(tmp_path: Path, monkeypatch
         os.write(1, os.read(0, 100))
         raise SystemExit
 
-    monkeypatch.setattr("panbayes.cli.main.build", below)
+    monkeypatch.setattr("panbayes.cli.calling.build", below)
     assert run_here(folder=tmp_path, stdin="heard").stdout == "heard"
 
 

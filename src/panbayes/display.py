@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
+from panbayes.errors import visible
+
 __all__ = ["MOST_ROWS", "Card", "shortened"]
 
 MOST_ROWS: Final = 12
@@ -63,10 +65,10 @@ class Card:
     def text(self) -> str:
         """Align the columns."""
         heading = [self.heading] if any(self.heading) else []
-        shown = [[" ".join(cell.split()) for cell in row] for row in (*heading, *self.rows[: self.most])]
+        shown = [[visible(" ".join(cell.split())) for cell in row] for row in (*heading, *self.rows[: self.most])]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
-        return "\n".join([*([self.title] if self.title else []), *lines, *self._below()])
+        return "\n".join([*([visible(self.title)] if self.title else []), *lines, *map(visible, self._below())])
 
     def html(self) -> str:
         """Write HTML in which no text can be taken for a tag."""

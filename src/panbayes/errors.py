@@ -1,4 +1,4 @@
-"""The errors panbayes raises on purpose.
+"""The errors panbayes raises on purpose, and the exit codes that a command ends with.
 
 ::
 
@@ -8,7 +8,7 @@
     ├── HolderError              something about one holder, by name
     │   ├── HolderRefusedError   a holder refused; exit code 3
     │   └── HolderFailedError    a holder failed or answered garbage; exit code 4
-    └── InternalError            panbayes is wrong: a bug; exit code 1
+    └── InternalError            panbayes is wrong: a bug; exit code 70
 
 An :class:`InputError` is one line that names the user's own argument, what was found, and what to do
 about it. On a holder's side such a line may be seen by others, so it never depends on the records: it
@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from enum import IntEnum
 
 __all__ = [
+    "ExitCode",
     "HolderError",
     "HolderFailedError",
     "HolderRefusedError",
@@ -29,21 +31,62 @@ __all__ = [
     "LedgerError",
     "PanbayesError",
     "nearest",
+    "visible",
 ]
 
 
-class PanbayesError(Exception):
-    """Base of every error that panbayes raises on purpose; its message is always one line.
+class ExitCode(IntEnum):
+    """What a command ends with, and what that says: one table for every verb.
 
-    >>> issubclass(InputError, PanbayesError), InputError.exit_code
+    >>> print(int(ExitCode.REFUSED), ExitCode.REFUSED.meaning)
+    3 a holder refused: the message has its name, a code and its reason
+    """
+
+    meaning: str
+
+    DONE = 0, "done"
+    NO = 1, "a check says no: the answer is in the output"
+    INPUT = 2, "something given is wrong: an argument, a file, a place to write to"
+    REFUSED = 3, "a holder refused: the message has its name, a code and its reason"
+    FAILED = 4, "a holder failed, answered garbage or simulated its noise"
+    LEDGER = 5, "a ledger is damaged, edited, of other records, or in use"
+    WAITING = 6, "a holder has not answered yet: run the same command again later"
+    BUG = 70, "a bug in panbayes"
+    INTERRUPTED = 130, "interrupted, or asked to stop"
+
+    def __new__(cls, code: int, meaning: str) -> ExitCode:
+        """Make the code with its meaning."""
+        made = int.__new__(cls, code)
+        made._value_ = code
+        made.meaning = meaning
+        return made
+
+
+def visible(text: str) -> str:
+    r"""Return a text in which nothing can move a cursor, end a line or hide: what is not printable is written out.
+
+    >>> visible("north\n\x1b[2JSpent in total: 0")
+    'north\\n\\x1b[2JSpent in total: 0'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
+
+
+class PanbayesError(Exception):
+    """Base of every error that panbayes raises on purpose; its message is always one visible line.
+
+    >>> issubclass(InputError, PanbayesError), int(InputError.exit_code)
     (True, 2)
     """
 
-    exit_code = 1
+    exit_code: int = ExitCode.BUG
 
     def __init__(self, text: str) -> None:
         """Join the message into one line, whatever it quotes."""
-        super().__init__(" ".join(text.split()))
+        super().__init__(visible(" ".join(text.split())))
 
 
 class InputError(PanbayesError):
@@ -56,7 +99,7 @@ class InputError(PanbayesError):
     --epsilon: found 0; give a positive decimal such as 1.0
     """
 
-    exit_code = 2
+    exit_code = ExitCode.INPUT
 
     def __init__(self, argument: str, *, found: str, remedy: str) -> None:
         """Remember the three parts and join them into one line."""
@@ -73,7 +116,7 @@ class LedgerError(InputError):
     north.ledger: is in use; let the other run finish
     """
 
-    exit_code = 5
+    exit_code = ExitCode.LEDGER
 
 
 class HolderError(PanbayesError):
@@ -92,7 +135,7 @@ class HolderRefusedError(HolderError):
     holder A: refused (over-budget): the cap leaves no room for this study
     """
 
-    exit_code = 3
+    exit_code = ExitCode.REFUSED
 
     def __init__(self, holder: str, *, code: str, text: str) -> None:
         """Remember the holder's words."""
@@ -108,7 +151,7 @@ class HolderFailedError(HolderError):
     holder A: did not answer (TimeoutError)
     """
 
-    exit_code = 4
+    exit_code = ExitCode.FAILED
 
 
 class InternalError(PanbayesError):

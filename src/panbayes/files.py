@@ -4,48 +4,74 @@ A file is written under a temporary name beside its own, synced, and only then g
 after that, so that the name survives a power cut too. :func:`output_file` replaces what was there,
 :func:`new_file` never does.
 
-A file that is replaced keeps its permissions; one that is new gets those of the umask, or 0600 from :func:`new_file`.
+What may be replaced is a regular file that nobody depends on (:func:`check_output`). Links are refused rather than
+followed: to replace one would cut it, and to follow it would write where somebody else pointed.
+
+A file that is replaced keeps its permissions and its group; one that is new gets those of the umask, or 0600 where it
+holds what its owner alone may read.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
+import stat
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from panbayes.errors import InputError
 
-__all__ = ["new_file", "output_file", "sync", "sync_folder", "write_bytes", "write_text", "writing"]
+__all__ = [
+    "check_output",
+    "new_file",
+    "output_file",
+    "remove_unfinished",
+    "sync",
+    "sync_folder",
+    "write_bytes",
+    "write_text",
+    "writing",
+]
+
+_KEPT_NAMES: Final = re.compile(r".*\.ledger(-journal|-wal|-shm)?", re.DOTALL)
+_KEPT_BEGINNINGS: Final = {
+    b"SQLite format 3\0": "a ledger or another database",
+    b"panbayes stream\n": "the state of a stream",
+}
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ROOM: Final = "make room, or give another folder"
+
+_UNFINISHED: set[Path] = set()
 
 
 @contextmanager
-def output_file(path: str | Path, *, argument: str = "--output") -> Iterator[Path]:
+def output_file(
+    path: str | Path, *, argument: str = "--output", inputs: Iterable[object] = (), private: bool = False
+) -> Iterator[Path]:
     """Yield a temporary path; when the block ends well, move it to ``path`` durably, else remove it.
 
     The temporary file is created at once, so that a folder that is absent or not writable is refused before any
-    work is done. Who writes to it does so in a block of :func:`writing`. ``argument`` names the output in errors.
+    work is done. ``argument`` names the output in errors; ``inputs`` are files that it must not replace; a new file
+    that is ``private`` can be read by its owner alone.
     """
-    target = Path(path)
-    with writing(target, argument=argument, remedy="give a file in a folder that exists"):
-        if target.exists() and not target.is_file():
-            # A device, such as /dev/null, must not be replaced by a file either.
-            found = "a directory" if target.is_dir() else "not a file"
-            raise InputError(argument, found=f"{target} is {found}", remedy="give the name of a file")
-        temporary = _temporary(target, mode=0o666)
-    try:
-        if target.exists():
+    target, inputs = Path(path), tuple(inputs)
+    check_output(target, argument=argument, inputs=inputs)
+    with _unfinished(target) as temporary:
+        with writing(target, argument=argument, remedy="give a file in a folder that exists"):
+            _create(temporary, mode=0o600 if private else 0o666)
             # Before anything is written: what only its owner could read stays so at every moment.
-            temporary.chmod(target.stat().st_mode & 0o777 | 0o600)
-        yield temporary
+            _keep_permissions(target, temporary)
+        with writing(target, argument=argument, only=_NO_ROOM):
+            yield temporary
         with writing(target, argument=argument):
             sync(temporary)
+            check_output(target, argument=argument, inputs=inputs)
             temporary.replace(target)
             sync_folder(target.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -54,25 +80,63 @@ def new_file(path: Path) -> Iterator[Path]:
 
     Raises :class:`FileExistsError` if something has that name already, and :class:`OSError` as the system does.
     """
-    temporary = _temporary(path, mode=0o600)
-    try:
+    with _unfinished(path) as temporary:
+        _create(temporary, mode=0o600)
         yield temporary
         sync(temporary)
         path.hardlink_to(temporary)
-    finally:
-        temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
-def write_bytes(path: str | Path, data: bytes, *, argument: str = "--output") -> None:
-    """Write a file in one step."""
-    with output_file(path, argument=argument) as temporary, writing(Path(path), argument=argument):
+def write_bytes(
+    path: str | Path, data: bytes, *, argument: str = "--output", inputs: Iterable[object] = (), private: bool = False
+) -> None:
+    """Write a file in one step; the options are those of :func:`output_file`."""
+    with output_file(path, argument=argument, inputs=inputs, private=private) as temporary:
         temporary.write_bytes(data)
 
 
-def write_text(path: str | Path, text: str, *, argument: str = "--output") -> None:
-    """Write a text file in one step."""
-    write_bytes(path, text.encode(), argument=argument)
+def write_text(
+    path: str | Path, text: str, *, argument: str = "--output", inputs: Iterable[object] = (), private: bool = False
+) -> None:
+    """Write a text file in one step; the options are those of :func:`output_file`."""
+    write_bytes(path, text.encode(), argument=argument, inputs=inputs, private=private)
+
+
+def check_output(path: str | Path, *, argument: str = "--output", inputs: Iterable[object] = ()) -> None:
+    """Refuse to replace what is no regular file, what is kept for good, and what is read.
+
+    Kept are ledgers, by their name or their first bytes, other databases, and states of streams. Read are the
+    ``inputs``: one that is a path to the very same file, also by another name or through a link, is not replaced.
+    """
+    target = Path(path)
+    try:
+        found = target.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return  # Nothing to lose; whether the folder is there shows when the file is made.
+    except OSError as error:
+        raise _refused(target, error, argument=argument, remedy="give another file") from None
+    except ValueError:
+        raise InputError(argument, found=f"found {str(path)!r}", remedy="give the name of a file") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise InputError(argument, found=f"{target} is a directory", remedy="give the name of a file")
+    if stat.S_ISLNK(found.st_mode):
+        raise InputError(argument, found=f"{target} is a link", remedy="give the file that it leads to, or another")
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(argument, found=f"{target} is not a regular file", remedy="give the name of a file")
+    if any(_is_same(found, given) for given in inputs):
+        raise InputError(argument, found=f"{target} is also read by this command", remedy="give another file")
+    kept = _kept(target, argument=argument)
+    if kept:
+        raise InputError(argument, found=f"{target} is {kept}", remedy="give another file")
+
+
+def remove_unfinished() -> None:
+    """Remove whatever is being written, for a process that was asked to stop and ends without cleaning up."""
+    for path in tuple(_UNFINISHED):
+        for left in (path, path.with_name(f"{path.name}-journal")):
+            with suppress(OSError):
+                left.unlink()
 
 
 def sync(path: Path) -> None:
@@ -93,20 +157,82 @@ def sync_folder(path: Path) -> None:
             raise
 
 
+def _is_same(found: os.stat_result, given: object) -> bool:
+    """Tell whether something given is a path that leads to the file found."""
+    if not isinstance(given, str | Path):
+        return False
+    try:
+        return os.path.samestat(found, Path(given).stat())
+    except (OSError, ValueError):
+        return False
+
+
+def _kept(target: Path, *, argument: str) -> str | None:
+    # A ledger goes by its name alone where it can: to open and close one would release the locks of this process.
+    if _KEPT_NAMES.fullmatch(target.name):
+        return "a ledger"
+    try:
+        handle = os.open(target, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        raise _refused(target, error, argument=argument, remedy="give another file") from None
+    try:
+        return _KEPT_BEGINNINGS.get(os.read(handle, 16))
+    finally:
+        os.close(handle)
+
+
+def _keep_permissions(target: Path, temporary: Path) -> None:
+    """Give a temporary file the permissions and the group of what it will replace."""
+    try:
+        found = target.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    mode = stat.S_IMODE(found.st_mode) & 0o777 | 0o600
+    if found.st_gid != temporary.stat().st_gid:
+        try:
+            os.chown(temporary, -1, found.st_gid)
+        except OSError:
+            mode &= 0o707  # Another group than before reads nothing.
+    temporary.chmod(mode)
+
+
 @contextmanager
 def writing(
-    target: Path, *, argument: str = "--output", remedy: str = "make room, or give another folder"
+    target: Path, *, argument: str = "--output", remedy: str = _ROOM, only: tuple[int, ...] = ()
 ) -> Iterator[None]:
-    """Turn what the system refuses while something is written into an error about ``target``."""
+    """Turn what the system refuses while something is written, or ``only`` some of that, into an error about it."""
     try:
         yield
     except OSError as error:
-        reason = (error.strerror or "not writable").lower()
-        raise InputError(argument, found=f"{target} cannot be written ({reason})", remedy=remedy) from None
+        if only and _number(error) not in only:
+            raise
+        raise _refused(target, error, argument=argument, remedy=remedy) from None
 
 
-def _temporary(target: Path, *, mode: int) -> Path:
-    """Create an empty file beside the target, under a name nobody else has; the umask applies to its ``mode``."""
+def _refused(target: Path, error: OSError, *, argument: str, remedy: str) -> InputError:
+    number = _number(error)
+    told = error.strerror or ("not writable" if number is None else os.strerror(number))
+    return InputError(argument, found=f"{target} cannot be written ({told.lower()})", remedy=remedy)
+
+
+def _number(error: OSError) -> int | None:
+    """Return the system's number of an error; polars gives it in the text alone."""
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    return int(told[1]) if error.errno is None and told else error.errno
+
+
+@contextmanager
+def _unfinished(target: Path) -> Iterator[Path]:
+    """Yield a name beside the target that nobody else has; whatever has it in the end is removed."""
     path = target.with_name(f".{target.name[:40]}.{uuid.uuid4().hex[:12]}.tmp")
+    _UNFINISHED.add(path)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+        _UNFINISHED.discard(path)
+
+
+def _create(path: Path, *, mode: int) -> None:
+    """Create an empty file; the umask applies to its ``mode``."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-    return path

@@ -10,7 +10,7 @@ from pathlib import Path
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from panbayes.cli.main import CONTENTS, build
+from panbayes.cli.commands import CONTENTS, build
 from tests.running import run_here
 
 __all__ = ["GOLDEN", "examples", "golden_file", "page", "pages", "verbs"]

@@ -11,7 +11,7 @@ import pytest
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger
-from panbayes.consortium.local.gates import open_gates
+from panbayes.consortium.local.gates import open_gates, write_down_look
 from tests.conftest import Panbayes
 from tests.consortium.holder.examples import pure, script, study, table
 from tests.consortium.holder.ledgers import edit
@@ -31,7 +31,7 @@ def state(tmp_path: Path) -> Path:
 def test_show_and_cap(state: Path, panbayes: Panbayes) -> None:
     done = panbayes("holder", "ledger", "show", "--state", "state")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Spent in total: ε = 1/3 (0.333333); no cap.") == 2
+    assert done.stdout.count("Spent in total: ε = 0.333333 (1/3); no cap.") == 2
     assert "spring" in done.stdout
     told = json.loads(panbayes("holder", "ledger", "show", "north", "--state", "state", "--json").stdout)
     assert len(told) == 1
@@ -39,7 +39,7 @@ def test_show_and_cap(state: Path, panbayes: Panbayes) -> None:
     assert told[0]["studies"][0]["releases"] == len(told[0]["entries"]) == 4
     assert told[0]["entries"][-1]["head"] == told[0]["head"]
     done = panbayes("holder", "ledger", "cap", "north", "0.5", "--state", "state")
-    assert "cap ε = 0.5, ε = 1/6 (0.166667) left." in done.stdout
+    assert "cap ε = 0.5, ε = 0.166667 (1/6) left." in done.stdout
     path = Cabinet.in_state(state).path("north")
     with Ledger.open(path) as ledger:
         left = ledger.summary().left
@@ -49,11 +49,42 @@ def test_show_and_cap(state: Path, panbayes: Panbayes) -> None:
     assert (lifted["cap"], lifted["left"]) == (None, None)
 
 
+def test_close_gives_the_rest_back_for_good(tmp_path: Path, panbayes: Panbayes) -> None:
+    agreed = study(name="spring", epsilon="1")
+    with open_gates(agreed, {"north": table(1)}, state=tmp_path / "state") as gates:
+        Federation(agreed, gates).ask(script(agreed)[0], round_number=0)
+    panbayes("holder", "ledger", "cap", "north", "2", "--state", "state")
+    shown = panbayes("holder", "ledger", "show", "north", "--state", "state").stdout
+    assert "ε = 0.166667 (1/6); ε = 1 reserved for studies that have begun; cap ε = 2, ε = 1 left." in shown
+    done = panbayes("holder", "ledger", "close", "north", "summer", "--state", "state")
+    assert done.returncode == 2
+    assert 'STUDY: no study that has begun is "summer"' in done.stderr
+    for named in (agreed.hash[:12], "spring"):
+        done = panbayes("holder", "ledger", "close", "north", named, "--state", "state")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[2].endswith("closed")
+        assert "Spent in total: ε = 0.166667 (1/6); cap ε = 2, ε = 1.83333 (11/6) left." in done.stdout
+    told = json.loads(panbayes("holder", "ledger", "show", "north", "--state", "state", "--json").stdout)[0]
+    assert (told["studies"][0]["closed"], told["reserved"]) == (True, {"class": "pure", "epsilon": "1/6"})
+    assert panbayes("holder", "ledger", "verify", "north", "--state", "state").returncode == 0
+
+
+def test_a_look_without_privacy_is_shown(tmp_path: Path, panbayes: Panbayes) -> None:
+    write_down_look(study("non-private", name="a look"), {"north": table(1)}, state=tmp_path / "state")
+    write_down_look(study("non-private", name="a look"), {"north": table(1)}, state=tmp_path / "state")
+    shown = panbayes("holder", "ledger", "show", "north", "--state", "state").stdout
+    assert shown.count("NOT PRIVATE: everything was looked at without noise, by a look.") == 1
+    told = json.loads(panbayes("holder", "ledger", "show", "north", "--state", "state", "--json").stdout)[0]
+    assert told["looked"] == ["a look"]
+
+
 def test_what_show_prints_gives_away_no_key(state: Path, panbayes: Panbayes) -> None:
     shown = panbayes("holder", "ledger", "show", "north", "--state", "state", "--json").stdout
     with Ledger.open(Cabinet.in_state(state).path("north")) as ledger, ledger.transaction(write=False) as transaction:
         secrets = [transaction.secret("key"), transaction.secret("ledger")]
-        secrets += transaction.bindings().digests.values()
+        secrets += transaction.bindings().marks
+        secrets += [entry.secret for entry in transaction.entries() if entry.secret is not None]
+    assert len(secrets) == 2 + 1 + 4
     assert not [secret for secret in secrets if secret.hex() in shown]
 
 

@@ -202,3 +202,22 @@ def test_bad_input(arguments: tuple[str, ...], message: str, model: Path, panbay
     assert [p for p in sorted(folder.rglob("*")) if "ledger" not in str(p)] == [
         p for p in before if "ledger" not in str(p)
     ]
+
+
+def test_a_statement_names_its_holders_and_leads_with_epsilon_and_delta(panbayes: Panbayes, tmp_path: Path) -> None:
+    network = clinic_network()
+    (tmp_path / "clinic.toml").write_text(dump_schema(network.schema), encoding="utf-8")
+    study = 'version = 1\nname = "s"\nschema = "clinic.toml"\nepsilon = "4/3"\ndelta = 1e-9\n'
+    (tmp_path / "study.toml").write_text(study, encoding="utf-8")
+    holders: list[str] = []
+    for seed, name in enumerate(("west", "north")):
+        network.sample_table(300, seed).decoded().write_csv(tmp_path / f"{name}.csv")
+        holders += ["--holder", f"{name}={name}.csv"]
+    assert "(ε, δ) = (1.33333 (4/3), 1e-09), through ρ = " in panbayes("study", "show", "study.toml").stdout
+    done = panbayes("learn", "study.toml", *holders, "-o", "m.json", "--state", ".")
+    assert done.returncode == 0, done.stderr
+    for shown in (done.stdout, panbayes("show", "m.json").stdout):
+        assert "\nGuarantee: (ε, δ) = (1.33333 (4/3), 1e-09)\nThrough: ρ = " in shown
+        assert re.search(r"^  by north(, west: ρ = .* each|: ρ = .*)$", shown, re.MULTILINE)
+        assert "separate tables" not in shown
+    assert "(ε, δ) = (1.33333 (4/3), 1e-09)" in panbayes("sample", "m.json", "-n", "5", "-o", "s.csv").stdout

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from panbayes.cli.main import build
+from panbayes.cli.commands import build
 from panbayes.errors import InputError
 from panbayes.stream.ids.feeding import stream_formats
 from panbayes.stream.laws.registry import law_kinds

@@ -134,7 +134,9 @@ def test_show_prints_the_plan(folder: Path, panbayes: Panbayes) -> None:
     study = changed(strategy="noisy-majority-voting", epsilon=Fraction(1, 3), split=Fraction(1, 4))
     (folder / "study.toml").write_text(study_text(study, schema="clinic.toml"), encoding="utf-8")
     shown = panbayes("study", "show", "study.toml").stdout
-    assert re.search(r"9 +9 choices of an attribute and its parents +ε = 1/108 \(0.00925926\) each time", shown)
-    assert re.search(r"1 +counts of 10 tables +ε = 0.25 each time", shown)
+    votes = r"9 +9 choices of an attribute and its parents +25 candidates +ε = 0.00925926 \(1/108\) each time"
+    assert re.search(votes, shown)
+    assert re.search(r"1 +counts of 10 tables +250 cells +ε = 0.25 each time", shown)
     asks = json.loads(panbayes("study", "show", "study.toml", "--json").stdout)["asks"]
     assert [(stage["times"], stage["loss"]["epsilon"]) for stage in asks] == [(9, "1/108"), (1, "1/4")]
+    assert [stage["most"] for stage in asks] == ["25 candidates", "250 cells"]

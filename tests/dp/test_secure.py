@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from panbayes.dp import opendp_bridge
-from panbayes.dp.sampler import MAX_NOISE
-from panbayes.dp.secure import SecureNoise
+from panbayes.dp.sampler import MAX_NOISE, MAX_SCALE
+from panbayes.dp.secure import OPENDP_CELLS, SecureNoise
 
 
 def test_forked_processes_draw_different_noise() -> None:
@@ -34,6 +34,36 @@ def test_forked_processes_draw_different_noise() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert len(lines) == len(set(lines)) == 10
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_two_cells_never_share_their_noise(law: str) -> None:
+    """At the largest scale two cells agree, or cancel, with probability below 3e-10; two times of three below 1e-18.
+
+    A source that drew once for several cells would let an analyst subtract the noise away.
+    """
+    noise = SecureNoise()
+    alike = 0
+    for _ in range(3):
+        if law == "laplace":
+            drawn = noise.discrete_laplace(2, scale=MAX_SCALE)
+        else:
+            drawn = noise.discrete_gaussian(2, variance=MAX_SCALE**2)
+        alike += abs(int(drawn[0])) == abs(int(drawn[1]))
+    assert alike < 2
+
+
+@pytest.mark.parametrize("size", [64, OPENDP_CELLS + 1])
+def test_no_cells_of_a_table_share_their_noise(size: int) -> None:
+    """2,000 cells of a larger table, at the largest scale, among which a pair agrees with probability below 1e-3.
+
+    Three agree, or three pairs do, with probability below 1e-9.
+    """
+    drawn = SecureNoise().discrete_laplace(size, scale=MAX_SCALE)[:2_000]
+    assert len({abs(number) for number in drawn.tolist()}) > drawn.size - 3
+    if size < OPENDP_CELLS:
+        drawn = SecureNoise().discrete_gaussian(size, variance=MAX_SCALE**2)
+        assert len({abs(number) for number in drawn.tolist()}) > drawn.size - 3
 
 
 def test_secure_noise_has_nothing_to_seize() -> None:

@@ -100,7 +100,7 @@ def test_the_total_is_never_below_any_step(tree: Composition) -> None:
 
 def test_the_lines_say_whom_what_and_how_much() -> None:
     text = "\n".join(statement(Sequential((half, third))).lines())
-    assert "ε = 5/6" in text
+    assert "ε = 0.833333 (5/6)" in text
     assert "replacing one record by another; the number of records is public" in text
     assert "counts of age: ε = 0.5, discrete Laplace" in text
     assert "the schema" in text

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from panbayes.errors import InputError
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.check import check_table
-from panbayes.tables.draft import BINS, draft_schema
+from panbayes.tables.draft import BINS, draft_schema, propose
 from panbayes.tables.table import Table
 
 
@@ -159,3 +159,8 @@ def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
     text = draft_schema(tmp_path / "t.csv", name="t")
     assert "# left out: a column without a name (row numbers?)" in text
     assert Schema.parse(text).names == ("sex",)
+
+
+def test_texts_that_say_true_and_false_are_not_drafted_as_numbers() -> None:
+    found = propose(pl.DataFrame({"x": ["True", "False"]}), other=(), missing_values=(), unit_column=None)
+    assert found.attributes[0].categories == ("False", "True")

@@ -38,7 +38,7 @@ def test_every_kind_of_source_gives_the_same_codes(tmp_path: Path) -> None:
     frame.write_csv(tsv, separator="\t")
     frame.write_parquet(parquet)
     windows = tmp_path / "w.csv"
-    windows.write_bytes(b"\xef\xbb\xbf" + csv.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
+    windows.write_bytes(b"\xef\xbb\xbf" + csv.read_bytes().replace(b"\n", b"\r\n"))
     sources = [csv, str(csv), tsv, parquet, windows, frame, pd.DataFrame({"sex": SEX, "age": AGE})]
     sources += [pa.table({"sex": SEX, "age": AGE}), pd.DataFrame({"sex": pd.Categorical(SEX), "age": AGE})]
     for source in sources:
@@ -51,12 +51,12 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "empty.csv": (b"", "is empty"),
     "blank.csv": (b"\n \n", "is empty"),
     "header.csv": (b"sex,age\n", "holds no records"),
-    "short.csv": (b"sex,age\nF,1\nM", "is a damaged or truncated CSV file"),
-    "long.csv": (b"sex,age\nF,1,2\n", "is a damaged or truncated CSV file"),
-    "quote.csv": (b'sex,age\nF,"1\n', "is a damaged or truncated CSV file"),
-    "nul.csv": (b"sex,age\nF,\0\n", "is a binary file"),
+    "mark.csv": (b"\xef\xbb\xbf", "is empty"),
+    "return.csv": (b'\r"', "has a header with quotes that do not match"),
+    "quote.csv": (b'sex,"age\nF,1\n', "has a header with quotes that do not match"),
+    "nul.csv": (b"sex,age\0\nF,1\n", "is a binary file"),
     "png.csv": (b"\x89PNG\r\n\x1a\n\xff\xfe\xff", "is not UTF-8 text"),
-    "latin.csv": ("sex,age\nF,é\n".encode("latin-1"), "is not UTF-8 text"),
+    "latin.csv": ("sex,âge\nF,1\n".encode("latin-1"), "is not UTF-8 text"),
     "twice.csv": (b"sex,age,sex\nF,1,M\n", 'has two columns "sex"'),
     "columns.csv": (b"sex,height\nF,1\n", 'has no column "age", which the schema names'),
     "none.csv": (b"a,b\nF,1\n", 'has no columns "sex", "age", which the schema names'),
@@ -91,20 +91,13 @@ def test_a_parquet_file_is_known_by_its_first_bytes(name: str, tmp_path: Path) -
     assert Table.read(tmp_path / name, SCHEMA).codes.tolist() == CODES
 
 
-def test_no_value_of_a_broken_file_is_shown(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text('sex,age\nF,1\n"Jane Doe,secret,7\n')
-    with pytest.raises(InputError) as caught:
-        Table.read(path, SCHEMA)
-    assert "Jane" not in str(caught.value)
-    assert "secret" not in str(caught.value)
-
-
 def test_paths_and_objects_that_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         Table.read(tmp_path / "absent.csv", SCHEMA)
     with pytest.raises(InputError, match="directory"):
         Table.read(tmp_path, SCHEMA)
+    with pytest.raises(InputError, match="holds a NUL, which no path can"):
+        Table.read("t\0.csv", SCHEMA)
     for thing in (7, None, [1, 2], {"sex": SEX}, np.zeros(3), pl.LazyFrame({"sex": SEX})):
         with pytest.raises(InputError, match="--holder: found a"):
             read_frame(thing, argument="--holder")

@@ -15,7 +15,9 @@ from typing import Final, Protocol
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-__all__ = ["Command", "Group", "add_command", "new_group"]
+from panbayes.errors import ExitCode
+
+__all__ = ["Command", "Group", "Root", "add_command", "new_group"]
 
 WIDEST: Final = 100
 """Columns of a page at most: longer lines are hard to read."""
@@ -64,7 +66,19 @@ class Group(TyperGroup):
             heading = command.rich_help_panel if isinstance(command, TyperCommand) else None
             summary = inspect.cleandoc(command.help or "").partition("\n\n")[0]
             commands.setdefault(heading or "Commands", []).append((name.ljust(longest), " ".join(summary.split())))
-        return _page(self.get_usage(ctx), self.help, [*commands.items(), *_sections(self.params)])
+        return _page(self.get_usage(ctx), self.help, [*commands.items(), *_sections(self.params), *self.topics()])
+
+    def topics(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return what else its page tells."""
+        return []
+
+
+class Root(Group):
+    """The command itself: its page has the exit codes of all others."""
+
+    def topics(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return the table of exit codes."""
+        return [("Exit codes", [(str(int(code)), code.meaning) for code in ExitCode])]
 
 
 def new_group(text: str) -> typer.Typer:

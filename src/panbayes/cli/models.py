@@ -20,7 +20,7 @@ def is_private(network: Network) -> bool:
 def origin(network: Network, path: Path) -> str:
     """Say in one line where something made from a model stands."""
     if is_private(network) and network.privacy is not None:
-        return f"Made from {path} alone: it costs no privacy beyond the model's {network.privacy.loss}."
+        return f"Made from {path} alone: it costs no privacy beyond the model's {network.privacy.headline}."
     return OPEN
 
 
@@ -31,7 +31,15 @@ def about(network: Network) -> list[str]:
     shape = f"{len(network.schema)} attributes, {arrows} dependencies, {network.parameters:,} free parameters"
     if network.privacy is None:
         return [shape, OPEN]
-    return [shape, *network.privacy.lines()]
+    return [shape, *network.privacy.lines(holders=_holders(network))]
+
+
+def _holders(network: Network) -> list[str]:
+    """Return the holders' names in the order of the statement's separate tables, which is that of the names.
+
+    A name with a comma in it makes more names than there are tables; the statement then leaves all of them out.
+    """
+    return network.about.get("holders", "").split(", ")
 
 
 def to_json(network: Network) -> dict[str, object]:

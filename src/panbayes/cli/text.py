@@ -1,8 +1,14 @@
-"""What every verb prints: JSON for programs, plain aligned lines for people, a bar while something takes long."""
+"""What every verb prints: JSON for programs, plain aligned lines for people, a bar while something takes long.
+
+Names of studies, attributes, categories and holders come from files that others wrote. Whatever is shown passes here:
+people see characters that are not printable written out, so that no name can end a line or write over one; programs
+get exact values in which JSON's own escapes stand for those characters.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -10,11 +16,22 @@ import textwrap
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from io import TextIOWrapper
+from typing import Final, TextIO
 
-import typer
+from panbayes.errors import InputError, visible
 
-__all__ = ["HOLDER_ONLY", "aligned", "emit", "folded", "plural", "working"]
+__all__ = [
+    "HOLDER_ONLY",
+    "accept_every_character",
+    "aligned",
+    "complain",
+    "discard_output",
+    "emit",
+    "folded",
+    "plural",
+    "working",
+]
 
 HOLDER_ONLY: Final = "For the holder's eyes only"
 """How everything begins that was read off private records and was not made private."""
@@ -25,11 +42,70 @@ PATIENCE: Final = 2.0
 
 def emit(data: object, lines: Iterable[str], *, as_json: bool) -> None:
     """Print ``data`` as JSON, or ``lines``: as they are into a file or a pipe, folded between words on a terminal."""
+    if sys.stdout is None:
+        raise InputError("standard output", found="is closed", remedy="give it a place, such as > /dev/null")
     if as_json:
-        typer.echo(json.dumps(data, ensure_ascii=False, indent=2))
+        _print(_json(data))
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    typer.echo("\n".join(lines if width is None else (folded(line, width) for line in lines)))
+    shown = map(visible, lines)
+    _print("\n".join(shown if width is None else (folded(line, width) for line in shown)))
+
+
+def _json(data: object) -> str:
+    """Return JSON that every terminal shows and every encoding holds."""
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(data, ensure_ascii=not unicode, indent=2)
+    return "".join(
+        character if character.isprintable() or character == "\n" else json.dumps(character)[1:-1] for character in text
+    )
+
+
+def _print(text: str) -> None:
+    try:
+        _write(sys.stdout, text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard_output()
+        reason = (error.strerror or "not writable").lower()
+        raise InputError(
+            "standard output", found=f"cannot be written ({reason})", remedy="make room, or give it another place"
+        ) from None
+
+
+def complain(*lines: str) -> None:
+    """Print lines on standard error, if there is one that takes them."""
+    if sys.stderr is None:
+        return
+    try:
+        _write(sys.stderr, "\n".join(map(visible, lines)))
+    except OSError:
+        # Nobody is left to tell.
+        _discard(2)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(f"{text}\n")
+    stream.flush()
+
+
+def accept_every_character() -> None:
+    """Let characters that the encoding of standard output or errors does not have be written out."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def discard_output() -> None:
+    """Write the rest of standard output nowhere: its reader has gone, or has no room."""
+    _discard(1)
+
+
+def _discard(number: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 def folded(line: str, width: int) -> str:
@@ -62,7 +138,8 @@ def aligned(rows: Sequence[Sequence[str]], *, indent: int = 2) -> list[str]:
     >>> aligned([("name", "n"), ("a", "10")])
     ['  name   n', '  a     10']
     """
-    columns = list(zip(*rows, strict=True))
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    columns = list(zip(*cells, strict=True))
     widths = [max(map(len, column)) for column in columns]
     numeric = [all(cell.replace(",", "").replace(".", "").lstrip("-").isdigit() for cell in c[1:]) for c in columns]
     return [
@@ -70,8 +147,13 @@ def aligned(rows: Sequence[Sequence[str]], *, indent: int = 2) -> list[str]:
         + "  ".join(
             cell.rjust(w) if right else cell.ljust(w) for cell, w, right in zip(row, widths, numeric, strict=True)
         ).rstrip()
-        for row in rows
+        for row in cells
     ]
+
+
+def _cell(text: str) -> str:
+    """Return a text that cannot be taken for several columns."""
+    return re.sub(r"  +", " ", visible(text))
 
 
 @contextmanager

@@ -114,7 +114,7 @@ class Loss(ABC):
         return show_fraction(self.amount)
 
     def __str__(self) -> str:
-        """Show the amount exactly where a short decimal can, else as a ratio with its value."""
+        """Show the amount as a short decimal, and where that is rounded with the exact ratio behind it."""
         return f"{self.letter} = {self.amount_text()}"
 
 

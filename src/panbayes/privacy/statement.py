@@ -8,8 +8,10 @@ change (``adjacency``), what was done at which cost (``composition``, from which
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Final
 
 from panbayes.display import Card
@@ -18,15 +20,27 @@ from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.composition import Composition, Group, Parallel, PostProcessed, Sequential, Step, loss_of
 from panbayes.privacy.events import event_from_json, event_to_json
 from panbayes.privacy.loss import Loss
-from panbayes.privacy.losses import CLASSES, loss_from_json
+from panbayes.privacy.losses import CLASSES, grant, loss_from_json
+from panbayes.privacy.written import show_fraction
 
-__all__ = ["PrivacyStatement", "composition_from_json", "composition_to_json", "neighbours"]
+__all__ = [
+    "PrivacyStatement",
+    "composition_from_json",
+    "composition_to_json",
+    "implied_note",
+    "neighbours",
+    "show_pair",
+]
 
 _NEIGHBOURS: Final[Mapping[Adjacency, str]] = {
     "replace": "replacing one {unit} by another; the number of {unit}s is public",
     "add-remove": "adding or removing one {unit}; the number of {unit}s is private",
 }
 MAX_DEPTH: Final = 20
+
+_IMPLIED: Final = re.compile(
+    r"ρ = .+ implies \(ε, δ\) = \((?P<decimal>[0-9.e+-]+)(?: \((?P<ratio>[0-9]+/[0-9]+)\))?, (?P<delta>[0-9.e+-]+)\)\."
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,17 +85,33 @@ class PrivacyStatement:
         """Whether any step is kept with its parameters."""
         return _has_events(self.composition)
 
-    def lines(self) -> list[str]:
-        """Say it in plain lines for people."""
+    @property
+    def headline(self) -> str:
+        """What is promised, as people compare it: the ε, or the (ε, δ) of a note that the total loss does imply."""
+        return str(self.loss) if self._implied is None else show_pair(*self._implied)
+
+    @property
+    def _implied(self) -> tuple[Fraction, Fraction] | None:
+        found = next((pair for note in self.notes if (pair := _pair(note)) is not None), None)
+        return found if found is not None and _implies(self.loss, *found) else None
+
+    def lines(self, *, holders: Sequence[str] = ()) -> list[str]:
+        """Say it in plain lines for people; ``holders`` are the names of separate tables, in their order."""
         verdict = [] if self.private else ["NOT PRIVATE: the noise was simulated from a seed. Do not release this."]
+        meaning = f"({self.loss.title} differential privacy)"
+        guarantee = (
+            [f"Guarantee: {self.loss} {meaning}"]
+            if self._implied is None
+            else [f"Guarantee: {self.headline}", f"Through: {self.loss} {meaning}, which implies it"]
+        )
         return [
             *verdict,
-            f"Guarantee: {self.loss} ({self.loss.title} differential privacy)",
+            *guarantee,
             f"Protects: {neighbours(self.adjacency, unit=self.unit)}",
             "Spent on:",
-            *(f"  {line}" for line in _describe(self.composition)),
+            *(f"  {line}" for line in _describe(self.composition, holders)),
             f"Taken as public: {', '.join(self.public) or 'nothing else'}",
-            *self.notes,
+            *(note for note in self.notes if self._implied is None or _pair(note) is None),
             f"Made with: {', '.join(f'{name} {version}' for name, version in sorted(self.versions.items()))}",
         ]
 
@@ -142,6 +172,36 @@ def neighbours(adjacency: Adjacency, *, unit: str) -> str:
     return _NEIGHBOURS[adjacency].format(unit=unit)
 
 
+def show_pair(epsilon: Fraction, delta: Fraction) -> str:
+    """Write ε and δ for people.
+
+    >>> show_pair(Fraction(1, 3), Fraction(1, 10**9))
+    '(ε, δ) = (0.333333 (1/3), 1e-09)'
+    """
+    return f"(ε, δ) = ({show_fraction(epsilon)}, {show_fraction(delta)})"
+
+
+def implied_note(loss: Loss, *, epsilon: Fraction, delta: Fraction) -> str:
+    """Return the note that says which (ε, δ) a loss implies; a statement that has it leads with them."""
+    return f"{loss} implies {show_pair(epsilon, delta)}."
+
+
+def _pair(note: str) -> tuple[Fraction, Fraction] | None:
+    """Return the ε and δ of a note that :func:`implied_note` wrote."""
+    found = _IMPLIED.fullmatch(note)
+    try:
+        return None if found is None else (Fraction(found["ratio"] or found["decimal"]), Fraction(found["delta"]))
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _implies(loss: Loss, epsilon: Fraction, delta: Fraction) -> bool:
+    try:
+        return loss.implies(grant(epsilon, delta=delta))
+    except InputError:
+        return False
+
+
 def _has_events(node: Composition) -> bool:
     match node:
         case Step():
@@ -163,21 +223,36 @@ def _step(what: str, mechanism: str, loss: Loss, event: object, *, argument: str
         raise _damaged(argument, "a step that does not describe its event") from None
 
 
-def _describe(node: Composition) -> list[str]:
+def _describe(node: Composition, holders: Sequence[str] = ()) -> list[str]:
     match node:
         case Step():
             return [f"{node.what}: {node.loss}, {node.mechanism}"]
         case Sequential():
-            return [line for part in node.parts for line in _describe(part)]
+            return [line for part in node.parts for line in _describe(part, holders)]
+        case Parallel() if len(holders) == len(node.parts):
+            return _describe_holders(node, holders)
         case Parallel():
             different = dict.fromkeys(node.parts)  # equal parts are said once
             inner = [f"  {line}" for part in different for line in _describe(part)]
             return [f"each of {len(node.parts)} separate tables, at most {loss_of(node)} each:", *inner]
         case Group():
-            inner = [f"  {line}" for line in _describe(node.part)]
+            inner = [f"  {line}" for line in _describe(node.part, holders)]
             return [f"{node.size} records per person, so {loss_of(node)} in all:", *inner]
         case PostProcessed():
-            return [*_describe(node.part), f"{node.how}: computed from the above, free"]
+            return [*_describe(node.part, holders), f"{node.how}: computed from the above, free"]
+
+
+def _describe_holders(node: Parallel, holders: Sequence[str]) -> list[str]:
+    """Say what was spent of whose people; holders of whom the same was spent are named together."""
+    alike: dict[Composition, list[str]] = {}
+    for part, name in zip(node.parts, holders, strict=True):
+        alike.setdefault(part, []).append(name)
+    lines = []
+    for part, names in alike.items():
+        each = " each" if len(names) > 1 else ""
+        lines.append(f"by {', '.join(names)}: {loss_of(part)}{each}")
+        lines += [f"  {line}" for line in _describe(part)]
+    return lines
 
 
 def composition_to_json(node: Composition) -> dict[str, object]:

@@ -29,13 +29,13 @@ _RATIO = re.compile(r"([0-9]+)(?:/([0-9]+))?")
 
 
 def show_fraction(value: Fraction) -> str:
-    """Write a fraction for people: a short decimal if that is exact, else a ratio with its rounded value.
+    """Write a fraction for people: a short decimal, and where that is rounded the exact ratio behind it.
 
     >>> show_fraction(Fraction(1, 8)), show_fraction(Fraction(1, 903))
-    ('0.125', '1/903 (0.00110742)')
+    ('0.125', '0.00110742 (1/903)')
     """
     decimal = f"{float(value):.6g}"
-    return decimal if Fraction(decimal) == value else f"{value} ({decimal})"
+    return decimal if Fraction(decimal) == value else f"{decimal} ({value})"
 
 
 def parse_epsilon(text: Written, *, argument: str = "epsilon") -> Fraction:

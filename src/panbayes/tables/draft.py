@@ -20,8 +20,9 @@ from panbayes.errors import InputError, nearest
 from panbayes.schema.attribute import Attribute, Scalar
 from panbayes.schema.drafting import Drafter
 from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Schema, Unit, dump_schema
-from panbayes.tables.encoding import as_numbers, as_text
+from panbayes.tables.encoding import as_numbers
 from panbayes.tables.sources.dispatch import read_frame
+from panbayes.tables.texts import as_text
 
 __all__ = ["DRAFTER", "MAX_CATEGORIES", "Proposal", "draft_schema", "propose"]
 
@@ -31,7 +32,7 @@ MAX_CATEGORIES: Final = 256
 BINS: Final = 20
 """About so many equal-width bins are proposed."""
 
-_LEADING_ZERO: Final = re.compile(r"[+-]?0[0-9]")
+_NO_NUMBER: Final = re.compile(r"[+-]?0[0-9]|\s*(true|false)\s*$", re.IGNORECASE)
 
 _HEADER: Final = (
     "DRAFT, read off private data. Do not share it, and do not learn under it as it stands.",
@@ -172,8 +173,8 @@ def _attribute(
 
 
 def _numbers(present: pl.Series, distinct: pl.Series) -> pl.Series | None:
-    """Return the values as numbers if every one is a number and none is a code such as 007, else None."""
-    if present.dtype == pl.Boolean or any(_LEADING_ZERO.match(text) for text in distinct.to_list()):
+    """Return the values as numbers if all are numbers, and none is true, false or a code such as 007, else None."""
+    if present.dtype == pl.Boolean or any(_NO_NUMBER.match(text) for text in distinct.to_list()):
         return None
     numbers = as_numbers(present)
     exact = numbers.is_finite() & (numbers.abs() < 2.0**53)

@@ -1,68 +1,61 @@
 """From values to codes and back, attribute by attribute, without ever failing on a value.
 
 Values are compared as text or, where the schema's categories are numbers or bins, as numbers. The same value gets
-the same code whatever it came in: the integer 7, the float 7.0 and the text "7" are one. Encoding a column depends
-on its values through their codes alone: there is no error, warning or type inference that a value could trigger.
+the same code whatever it came in (:mod:`panbayes.tables.texts`): the integer 7, the float 7.0 and the text "7" are one.
+The code of a value depends on its own text alone: there is no error, warning or type inference that a value could
+trigger.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from panbayes.errors import InputError
 from panbayes.schema.attribute import Attribute, Scalar, label_text
+from panbayes.tables.texts import as_text, short_time
 
-__all__ = ["as_numbers", "as_text", "decode_column", "encode_column", "missing_mask", "outside_mask"]
+__all__ = ["as_numbers", "decode_column", "encode_column", "missing_mask", "outside_mask"]
 
-_TEXT_LIKE = (pl.String, pl.Boolean, pl.Date, pl.Datetime, pl.Time, pl.Null)
-
-
-def as_text(values: pl.Series) -> pl.Series:
-    """Write values as text: whole floats as integers, booleans as true and false, NaN as null."""
-    dtype = values.dtype
-    if dtype == pl.String:
-        return values
-    if isinstance(dtype, pl.Duration):
-        return values.dt.to_string()
-    if dtype in (pl.Categorical, pl.Enum) or dtype.is_integer() or isinstance(dtype, _TEXT_LIKE):
-        return values.cast(pl.String)
-    if dtype.is_numeric():
-        numbers = values.cast(pl.Float64).fill_nan(None)
-        whole = (numbers == numbers.round()) & (numbers.abs() < 2.0**53)
-        # zip_with wants no nulls in its mask; a null number stays null on either side.
-        return (
-            numbers.cast(pl.Int64, strict=False)
-            .cast(pl.String)
-            .zip_with(whole.fill_null(value=True), numbers.cast(pl.String))
-        )
-    raise InputError(
-        f'column "{values.name}"',
-        found=f"holds {dtype}, which is neither text, number, boolean nor time",
-        remedy="convert the column, or leave it out of the schema",
-    )
+_NUMBER_LIKE: Final = re.compile(r"-?(inf|[0-9.]+)")
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_FLAGS: Final = {"true": 1.0, "false": 0.0}
 
 
 def as_numbers(values: pl.Series) -> pl.Series:
-    """Read values as numbers (Float64); what is not a number becomes null, infinities stay."""
+    """Read values as numbers (Float64), each by its text; what is not a number becomes null, infinities stay.
+
+    False and true are 0 and 1, however they are spelt.
+    """
     dtype = values.dtype
-    if dtype == pl.Boolean or dtype.is_numeric():
+    if dtype == pl.Boolean or dtype.is_integer():
         return values.cast(pl.Float64)
-    return as_text(values).str.strip_chars().cast(pl.Float64, strict=False)
+    if dtype.is_float():
+        return values.cast(pl.Float64).fill_nan(None)
+    text = as_text(values).str.strip_chars()
+    numbers = text.cast(pl.Float64, strict=False).fill_nan(None)
+    if numbers.null_count() == text.null_count():
+        return numbers
+    return numbers.fill_null(text.str.to_lowercase().replace_strict(_FLAGS, default=None, return_dtype=pl.Float64))
 
 
 def missing_mask(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Tell which values are missing: null, NaN, or a text in ``missing_values`` that is not a category."""
+    """Tell which values are missing: null, NaN, or with a text in ``missing_values`` that is not a category."""
     mask = values.is_null()
     if values.dtype.is_float():
         mask |= values.is_nan().fill_null(value=True)
-    elif isinstance(values.dtype, pl.String | pl.Categorical | pl.Enum):
-        known = set(attribute.labels[: attribute.regular]) if attribute.categories else set()
-        markers = [text for text in missing_values if text not in known]
-        mask |= as_text(values).is_in(markers).fill_null(value=True)
+    known = set(attribute.labels[: attribute.regular]) if attribute.categories else set()
+    markers = [text for text in missing_values if text not in known]
+    if values.dtype.is_numeric():
+        markers = [text for text in markers if _NUMBER_LIKE.fullmatch(text)]
+    if markers and values.dtype != pl.Null:
+        text = as_text(values)
+        mask = text.is_null() | text.is_in(markers).fill_null(value=True)
     return mask.to_numpy()
 
 
@@ -77,19 +70,30 @@ def _regular_codes(values: pl.Series, attribute: Attribute) -> tuple[NDArray[np.
         return np.clip(codes, 0, attribute.regular - 1), inside
     if attribute.numeric:
         comparable, known = as_numbers(values), pl.Series([float(v) for v in attribute.categories], dtype=pl.Float64)
+        places = pl.Series(range(attribute.regular), dtype=pl.Int64)
     else:
-        comparable, known = as_text(values), pl.Series(attribute.labels[: attribute.regular], dtype=pl.String)
+        texts = _places(attribute.labels[: attribute.regular])
+        comparable, known = as_text(values), pl.Series(list(texts), dtype=pl.String)
+        places = pl.Series(list(texts.values()), dtype=pl.Int64)
         if attribute.boolean:
             comparable = comparable.str.to_lowercase()  # True and TRUE are how other programs write it
-    codes = (
-        comparable.replace_strict(
-            known, pl.Series(range(attribute.regular), dtype=pl.Int64), default=-1, return_dtype=pl.Int64
-        )
-        .fill_null(-1)
-        .to_numpy()
-    )
+    codes = comparable.replace_strict(known, places, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     inside = codes >= 0
     return np.where(inside, codes, attribute.regular - 1), inside
+
+
+def _places(labels: Sequence[str]) -> dict[str, int]:
+    """Return the code of every label, and of other ways to write it if it is a time or a day.
+
+    >>> _places(["2020-01-01 12:00:00.000", "a"])
+    {'2020-01-01 12:00:00.000': 0, 'a': 1, '2020-01-01 12:00:00': 0}
+    """
+    places = {label: code for code, label in enumerate(labels)}
+    for code, label in enumerate(labels):
+        places.setdefault(short_time(label), code)
+        if _DAY.fullmatch(label):
+            places.setdefault(f"{label} 00:00:00", code)
+    return places
 
 
 def encode_column(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> NDArray[np.int64]:

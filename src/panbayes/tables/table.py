@@ -19,6 +19,7 @@ from panbayes.errors import InputError
 from panbayes.schema.schema import Schema
 from panbayes.tables.checked_codes import CheckedCodes
 from panbayes.tables.encoding import decode_column, encode_column
+from panbayes.tables.marks import mark_of
 from panbayes.tables.sources.dispatch import FrameKind, convert_frame, frame_kind, read_columns
 from panbayes.tables.units import first_records
 
@@ -38,7 +39,9 @@ class Table:
     """Records encoded by a schema. ``codes[a, i]`` is the code of attribute ``a`` in record ``i``.
 
     ``persons`` is the number of people where the schema names a privacy unit, else None (one record each).
-    ``kind`` is the library of the data frame it was read from, in which :meth:`frame` gives it back. The codes are
+    ``kind`` is the library of the data frame it was read from, in which :meth:`frame` gives it back; ``whole`` is the
+    mark of all records of the file where some of them may have been left out, so that the file is known again in
+    whichever order it comes. The codes are
     checked against the domains once and cannot change afterwards; ``checked`` is the proof that the counting kernels
     ask for. An array that the caller could still write to is copied.
 
@@ -59,6 +62,7 @@ class Table:
     codes: Codes
     persons: int | None = None
     kind: FrameKind = "polars"
+    whole: bytes | None = None
     checked: CheckedCodes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,25 +75,36 @@ class Table:
         object.__setattr__(self, "codes", self.checked.codes)
 
     @classmethod
-    def read(cls, source: object, schema: Schema, *, argument: str = "data", every_record: bool = False) -> Table:
+    def read(
+        cls,
+        source: object,
+        schema: Schema,
+        *,
+        argument: str = "data",
+        every_record: bool = False,
+        may_be_empty: bool = False,
+    ) -> Table:
         """Encode a file (CSV, Parquet) or a data frame (pandas, polars, Arrow) by the schema.
 
         No value makes this fail: what lies outside the schema has its declared place. ``argument`` names the
         source in errors about the file itself (missing columns, damaged files); a path names itself. ``every_record``
-        keeps all records whatever the privacy unit, for tables that nothing is learned from.
+        keeps all records whatever the privacy unit, for tables that nothing is learned from. A table without records is
+        an error unless it ``may_be_empty``: where their number is private, that there are none is private too.
         """
         unit = None if every_record else schema.unit
         names = [*schema.names, *([unit.column] if unit else [])]
-        frame = read_columns(source, names, argument=str(source) if isinstance(source, str | Path) else argument)
-        persons = None
-        if unit is not None:
-            kept, persons = first_records(frame[unit.column], unit.max_records, schema.missing_values)
-            frame = frame[kept]
+        argument = str(source) if isinstance(source, str | Path) else argument
+        frame = read_columns(source, names, argument=argument, may_be_empty=may_be_empty)
         codes = np.empty((len(schema), frame.height), dtype=code_type(schema))
         for row, attribute in zip(codes, schema.attributes, strict=True):
             row[:] = encode_column(frame[attribute.name], attribute, schema.missing_values)
+        persons = whole = None
+        if unit is not None:
+            whole = mark_of(codes)
+            kept, persons = first_records(frame[unit.column], unit.max_records, schema.missing_values)
+            codes = np.ascontiguousarray(codes[:, kept])
         codes.flags.writeable = False
-        return cls(schema, codes, persons, frame_kind(source))
+        return cls(schema, codes, persons, frame_kind(source), whole)
 
     @property
     def records(self) -> int:

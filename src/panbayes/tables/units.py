@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from panbayes.tables.encoding import as_text
+from panbayes.tables.texts import as_text
 
 __all__ = ["first_records", "no_id"]
 
@@ -22,19 +22,27 @@ def first_records(
 ) -> tuple[NDArray[np.intp], int]:
     """Return the positions of each person's first ``max_records`` records, in file order, and the number of persons.
 
-    A record without an id (null, NaN, or a text in ``missing_values``) is left out: it may be anybody's, so no promise
-    to a person could count it.
+    A person is an id's exact text without blanks around it. A record without an id (null, NaN, blank, or a text in
+    ``missing_values``) is left out: it may be anybody's, so no promise to a person could count it.
 
-    >>> kept, persons = first_records(pl.Series(["a", "b", "a", None, "?", "a"]), 2, ("?",))
+    >>> kept, persons = first_records(pl.Series(["a", "b", " a", None, "?", "a"]), 2, ("?",))
     >>> kept.tolist(), persons
     ([0, 1, 2], 2)
     """
-    nobody = no_id(ids, missing_values)
-    rank = pl.DataFrame({"id": as_text(ids)}).select(pl.int_range(pl.len()).over("id").alias("rank"))["rank"].to_numpy()
+    text = _id_texts(ids)
+    nobody = _nobody(text, missing_values)
+    rank = pl.DataFrame({"id": text}).select(pl.int_range(pl.len()).over("id").alias("rank"))["rank"].to_numpy()
     return np.flatnonzero((rank < max_records) & ~nobody), int(np.count_nonzero((rank == 0) & ~nobody))
 
 
 def no_id(ids: pl.Series, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
     """Tell which records name nobody."""
-    text = as_text(ids)
-    return (text.is_null() | text.is_in(missing_values).fill_null(value=True)).to_numpy()
+    return _nobody(_id_texts(ids), missing_values)
+
+
+def _id_texts(ids: pl.Series) -> pl.Series:
+    return as_text(ids).str.strip_chars()
+
+
+def _nobody(texts: pl.Series, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
+    return (texts.is_null() | texts.is_in(["", *missing_values]).fill_null(value=True)).to_numpy()

@@ -118,7 +118,7 @@ def test_how_often() -> None:
 
 
 def stage(kind: Any, times: int, loss: Loss | None) -> Stage[Any]:
-    return Stage(kind, times=times, words="something", loss=loss)
+    return Stage(kind, times=times, words="something", most="little", loss=loss)
 
 
 ONE = Pure(Fraction(1))
@@ -163,6 +163,7 @@ def test_a_stage_asks_what_it_allows_and_says_which_field_is_another() -> None:
         TablesQuery,
         times=1,
         words="tables",
+        most="2 tables",
         fixed=fixed,
         rule=lambda query: None if len(query.sets) < 3 else "the study says sets: two",
     )

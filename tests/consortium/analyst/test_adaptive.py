@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import platform
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -211,3 +217,42 @@ def test_with_secure_noise_the_ledger_is_spent_and_the_same_study_is_free(tmp_pa
     assert first.privacy is not None
     assert first.privacy.private
     assert bits(first) < bits(learn(Study("i", SCHEMA, "independent", Fraction(1)), TRAINING, simulate=7))
+
+
+LEARN_AND_TELL = """
+import json, sys
+from tests.consortium.studies import STUDIES, Wire, learn_over, tables_for
+for study in STUDIES:
+    if study.strategy == "adaptive":
+        wire = Wire()
+        network = learn_over(wire, study, tables_for(study), simulate=3)
+        asked = sorted((name, question.id) for name, question in wire.asked)
+        print(json.dumps([asked, [table.ravel().tolist() for table in network.tables]]))
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the settings below are names of x86 processors")
+def test_an_older_processor_asks_the_same_and_differs_in_the_last_digits_only() -> None:
+    """Without AVX2, AVX-512 and FMA, in NumPy, in its linear algebra and in the C library."""
+    older = {
+        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F",
+    }
+    told = [
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", LEARN_AND_TELL],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=Path(__file__).resolve().parents[3],
+            env={**os.environ, **more},
+        ).stdout.splitlines()
+        for more in ({}, older)
+    ]
+    assert len(told[0]) == len(told[1]) > 3
+    for here, there in zip(*told, strict=True):
+        (asked, tables), (asked_there, tables_there) = json.loads(here), json.loads(there)
+        assert asked == asked_there
+        for table, other in zip(tables, tables_there, strict=True):
+            assert other == pytest.approx(table, rel=1e-12, abs=1e-13)

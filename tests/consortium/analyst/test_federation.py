@@ -116,6 +116,27 @@ def test_a_holder_comes_back_and_the_run_is_resumed_free_of_charge(honest: Hones
             assert pure(ledger.summary().spent) == 1
 
 
+@pytest.mark.parametrize("agreed", [INDEPENDENT, MODEL], ids=lambda agreed: agreed.strategy)
+@pytest.mark.parametrize(("size", "believed"), [(2**31 - 1, True), (2**31, False), (2**53 - 1, False)])
+def test_a_holder_with_more_people_than_a_table_has_is_named(
+    agreed: Study, size: int, believed: bool, honest: Honest
+) -> None:
+    doors = honest(agreed)
+
+    def boasts(data: bytes) -> bytes:
+        found = decode_reply(doors["B"](data))
+        assert isinstance(found, Release)
+        return encode(msgspec.structs.replace(found, size=size))
+
+    federation = Federation(agreed, {**doors, "B": boasts})
+    (query,) = script(agreed)
+    if believed:
+        assert federation.ask(query, round_number=0)["B"].size == size
+        return
+    with pytest.raises(HolderFailedError, match=f"^holder B: answered garbage: it says it has {size:,} people"):
+        federation.ask(query, round_number=0)
+
+
 def test_a_holder_refuses(honest: Honest) -> None:
     other = study(name="other")
     doors = {**honest(INDEPENDENT), "C": honest(other)["C"]}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 from itertools import combinations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -18,6 +19,7 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import LEARNERS, Learner
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.analyst.pooled_counts import pool
+from panbayes.consortium.analyst.strategies import local_models
 from panbayes.consortium.protocol.cells import pack_cells
 from panbayes.consortium.protocol.envelope import Release, question
 from panbayes.consortium.protocol.queries import ModelQuery, ParentChoiceQuery, Query, TablesQuery
@@ -148,6 +150,45 @@ def test_noisy_majority_voting_asks_for_votes_and_then_tables() -> None:
     assert isinstance(last, TablesQuery)
     assert len(last.sets) == 5
     assert Fraction(last.epsilon) == Fraction(1, 2)
+
+
+class Boastful(Recorded):
+    """Holders of which the first says that it has more people than it has."""
+
+    said = 10**8
+
+    def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> dict[str, Release]:
+        found = super().ask(query, round_number=round_number, only=only)
+        first = min(found)
+        return {**found, first: msgspec.structs.replace(found[first], size=self.said)}
+
+
+@pytest.mark.parametrize("said", [900, 10**8, 2**31 - 1])
+def test_no_holder_can_make_the_analyst_pool_more_records_than_fit_by_its_word(
+    said: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With small limits in the place of the real ones: the pool has what they say, in proportion to what was said."""
+    pools: list[Table] = []
+
+    def counted(table: Table) -> ExactCounts:
+        pools.append(table)
+        return ExactCounts(table)
+
+    monkeypatch.setattr(local_models, "ExactCounts", counted)
+    monkeypatch.setattr(local_models, "POOLED_RECORDS", 20_000)
+    monkeypatch.setattr(local_models, "POOLED_CODES", 15_000 * len(SIZES))
+    holders = Boastful(study("noisy-model"), tables(3))
+    holders.said = said
+    learn_from(holders)
+    whole = said + 3500 + 4000
+    exact = [said, 3500, 4000] if whole <= 15_000 else [n * 15_000 // whole for n in (said, 3500, 4000)]
+    assert [table.records for table in pools] == [sum(exact)]
+    assert sum(exact) <= 15_000
+
+
+def test_a_small_pool_has_a_record_for_every_person() -> None:
+    assert local_models.POOLED_RECORDS == 2**24
+    assert local_models.POOLED_CODES // 43 > 10**7
 
 
 @pytest.mark.parametrize("strategy", ["privbayes", "noisy-model"])

@@ -1,8 +1,9 @@
-"""A ledger written by the first version, with the studies, the questions and the replies in it.
+"""Ledgers written by every version, with the studies, the questions and the replies in them.
 
 ``golden/version-1.ledger`` was written by panbayes 0.1.0 through real gates: four studies of four strategies, one of
 them with a delta, under two schemas, with caps of both privacy classes. ``version-1.json`` is what went out: every
-question, its reply and its head.
+question, its reply and its head. ``version-2.ledger`` has the same studies and caps, and at its end a look without
+privacy and a study that was closed before it had spent everything.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +27,6 @@ from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 
 FOLDER = Path(__file__).parent / "golden"
-RELEASED = json.loads((FOLDER / "version-1.json").read_text(encoding="utf-8"))
-FIRST: str = RELEASED["first"]
-HEADS: list[str] = RELEASED["heads"]
 
 
 @dataclass(frozen=True)
@@ -37,18 +38,52 @@ class Exchange:
     reply: bytes
 
 
-EXCHANGES = [
-    Exchange(Study.load(FOLDER / f"{study}.toml"), bytes.fromhex(question), bytes.fromhex(reply))
-    for study, question, reply in (entry.values() for entry in RELEASED["asked"])
-]
+@dataclass(frozen=True)
+class Golden:
+    """The ledger of one version, and what went out of it."""
+
+    version: int
+
+    @cached_property
+    def released(self) -> dict[str, Any]:
+        """What went out, as it was written down."""
+        found: dict[str, Any] = json.loads((FOLDER / f"version-{self.version}.json").read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def first(self) -> str:
+        """The head before the first entry."""
+        return str(self.released["first"])
+
+    @property
+    def heads(self) -> list[str]:
+        """The heads that went out."""
+        return list(self.released["heads"])
+
+    @cached_property
+    def exchanges(self) -> list[Exchange]:
+        """The questions and their replies."""
+        return [
+            Exchange(Study.load(FOLDER / f"{study}.toml"), bytes.fromhex(question), bytes.fromhex(reply))
+            for study, question, reply in (entry.values() for entry in self.released["asked"])
+        ]
+
+    def copy(self, folder: Path) -> Path:
+        """Copy the ledger, as its holder has it: for nobody else to read."""
+        path = folder / "golden.ledger"
+        shutil.copyfile(FOLDER / f"version-{self.version}.ledger", path)
+        path.chmod(0o600)
+        return path
+
+
+FIRST_VERSION = Golden(1)
+EXCHANGES = FIRST_VERSION.exchanges
+HEADS = FIRST_VERSION.heads
 
 
 def golden(folder: Path) -> Path:
-    """Copy the ledger, as its holder has it: for nobody else to read."""
-    path = folder / "golden.ledger"
-    shutil.copyfile(FOLDER / "version-1.ledger", path)
-    path.chmod(0o600)
-    return path
+    """Copy the ledger of the first version."""
+    return FIRST_VERSION.copy(folder)
 
 
 def records(schema: Schema) -> Table:
@@ -72,6 +107,6 @@ def layout(path: Path) -> set[tuple[str, str, str]]:
     return {*rows, ("version", "", str(version))}
 
 
-def replay(ledger: Ledger) -> list[bytes]:
+def replay(ledger: Ledger, exchanges: Sequence[Exchange] = EXCHANGES) -> list[bytes]:
     """Ask every old question again."""
-    return [gate(ledger, exchange.study).ask(exchange.question) for exchange in EXCHANGES]
+    return [gate(ledger, exchange.study).ask(exchange.question) for exchange in exchanges]

@@ -46,12 +46,17 @@ def fill(path: Path, studies: int = 2) -> list[str]:
 
 
 def edit(path: Path, *statements: str, values: tuple[object, ...] = ()) -> None:
-    """Do what somebody with a database editor would do."""
+    """Do what somebody with a database editor would do, who puts the triggers back."""
     connection = sqlite3.connect(path, isolation_level=None)
-    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+    triggers = connection.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _, _ in triggers:
         connection.execute(f"DROP TRIGGER {name}")
     for statement in statements:
         connection.execute(statement, values if "?" in statement else ())
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for _, guarded, sql in triggers:
+        if guarded in tables:
+            connection.execute(sql)
     connection.close()
 
 

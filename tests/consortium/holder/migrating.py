@@ -1,9 +1,9 @@
 """Kill a process that brings an old ledger to a new version, and look at what is left.
 
-Run as ``python -m tests.consortium.holder.migrating FOLDER [sabotage]``. Every child opens a copy of the golden ledger,
-knowing the made-up second version, and is killed with SIGKILL before one statement of the migration or at one line of
-the holder's room. After every kill the ledger must be of the first version, whole, or of the second, whole; a second
-child must then bring it to the second; and the old questions must get the old bytes.
+Run as ``python -m tests.consortium.holder.migrating FOLDER [sabotage]``. Every child opens a copy of the golden ledger
+of the first version, knowing a made-up one beyond the newest, and is killed with SIGKILL before one statement of the
+migration or at one line of the holder's room. After every kill the ledger must be of the first version, whole, or of
+the made-up one, whole; a second child must then bring it there; and the old questions must get the old bytes.
 
 With ``sabotage`` the migration is not one transaction: the checks must notice.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -24,11 +25,11 @@ from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from tests.consortium.holder.golden_ledger import EXCHANGES, FOLDER, HEADS, golden, layout, replay
 from tests.consortium.holder.killing import die_at
-from tests.consortium.holder.second_version import STATEMENTS, known, to_version_2
+from tests.consortium.holder.made_up_version import STATEMENTS, known, to_made_up
 
 
 def attempt(path: Path, step: Callable[..., None], before: Callable[[], None]) -> bool:
-    """Open the ledger in a child that knows the second version; tell whether it was killed."""
+    """Open the ledger in a child that knows the made-up version; tell whether it was killed."""
     process = os.fork()
     if process == 0:
         try:
@@ -43,27 +44,29 @@ def attempt(path: Path, step: Callable[..., None], before: Callable[[], None]) -
     return code != 0
 
 
-def check(path: Path, layouts: list[set[tuple[str, str, str]]]) -> int:
-    """Check that the ledger is whole, and return its version."""
-    version = layouts.index(layout(path)) + 1 if layout(path) in layouts else 0
-    assert version, "half a migration was left"
-    with known(*[to_version_2] * (version - 1)), Ledger.open(path) as ledger:
+def check(path: Path, layouts: dict[str, set[tuple[str, str, str]]]) -> str:
+    """Check that the ledger is whole, and return whether it is the old one or the new one."""
+    found = [name for name, known_layout in layouts.items() if layout(path) == known_layout]
+    assert found, "half a migration was left"
+    copy = path.with_name("copy.ledger")
+    shutil.copy2(path, copy)
+    with known(to_made_up), Ledger.open(copy) as ledger:
         faults = verify(ledger, heads=HEADS)
         assert faults == [], faults
         assert replay(ledger) == [exchange.reply for exchange in EXCHANGES]
-    return version
+    return found[0]
 
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    layouts = [layout(golden(folder))]
-    with known(to_version_2):
+    layouts = {"old": layout(golden(folder))}
+    with known(to_made_up):
         Ledger.open(folder / "new.ledger", create=True).close()
-    layouts.append(layout(folder / "new.ledger"))
+    layouts["new"] = layout(folder / "new.ledger")
     if sys.argv[-1] == "sabotage":
         vars(ledger_file)["_begun"] = lambda _connection, *, write: nullcontext(write)
     original = (FOLDER / "version-1.ledger").read_bytes()
-    outcomes = {"kills": 0, "half-written": 0, "version 1": 0, "version 2": 0}
+    outcomes = {"kills": 0, "half-written": 0, "old": 0, "new": 0}
 
     def one(step: Callable[..., None], before: Callable[[], None]) -> bool:
         path = golden(folder)
@@ -71,18 +74,18 @@ def main() -> None:
         if killed:
             outcomes["kills"] += 1
             outcomes["half-written"] += path.read_bytes() != original and Path(f"{path}-journal").stat().st_size > 0
-            with known(to_version_2), Ledger.read(path) as ledger:
+            with known(to_made_up), Ledger.read(path) as ledger:
                 assert verify(ledger, heads=HEADS) == [], "who only looks does not see it whole"
-            outcomes[f"version {check(path, layouts)}"] += 1
-            assert not attempt(path, to_version_2, lambda: None)
-        assert check(path, layouts) == 2
+            outcomes[check(path, layouts)] += 1
+            assert not attempt(path, to_made_up, lambda: None)
+        assert check(path, layouts) == "new"
         Path(f"{path}-journal").unlink()
         return killed
 
     for place in range(len(STATEMENTS) + 1):
-        assert one(partial(to_version_2, kill_at=place), lambda: None)
+        assert one(partial(to_made_up, kill_at=place), lambda: None)
     line = 0
-    while one(to_version_2, partial(die_at, line)):
+    while one(to_made_up, partial(die_at, line)):
         line += 1
     sys.stdout.write(json.dumps(outcomes))
 

@@ -123,7 +123,8 @@ def test_a_study_in_rho_fits_under_a_cap_in_rho(cap: Loss, fits: bool, ledger: L
     reply = gate(CONCENTRATED, ledger).ask(asked(tables(CONCENTRATED, RHO / 2), CONCENTRATED))
     if fits:
         released(reply)
-        assert ledger.summary().left == ZeroConcentrated(RHO / 2)
+        assert ledger.summary().spent == ZeroConcentrated(RHO / 2)
+        assert ledger.summary().left == ZeroConcentrated(Fraction(0)), "the rest is kept for the study"
     else:
         assert refused(reply)[0] == "over-budget"
     assert verify(ledger) == []

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product
 from typing import Literal
 
 import msgspec
 import numpy as np
 import pytest
 
+from panbayes.consortium.holder import grouped_tables
+from panbayes.consortium.holder.grouped_tables import count_grouped
+from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.protocol.answers import GroupedTablesAnswer, TableChoiceAnswer
 from panbayes.consortium.protocol.cells import Cells, pack_cells, unpack_cells
 from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, TableCandidate, TableChoiceQuery
@@ -224,6 +228,52 @@ def test_rules_are_kept() -> None:
 def test_nonsense_is_refused_from_public_facts(query: GroupedTablesQuery | TableChoiceQuery, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check(query, SCHEMA, 10)
+
+
+@pytest.mark.parametrize("records", [0, 1, 99, 100, 101, 200, 250])
+def test_records_are_counted_in_blocks_with_the_same_tables(records: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(records)
+    table = Table(SCHEMA, np.stack([rng.integers(0, 2, records), rng.integers(0, 3, records)]).astype(np.uint8))
+    views = ((), (0,), (1, 0), (0, 2))
+    whole = count_grouped(GROUPINGS, views, table)
+    monkeypatch.setattr(grouped_tables, "BLOCK_RECORDS", 100)
+    cut = count_grouped(GROUPINGS, views, table)
+    assert cut.flat.tolist() == whole.flat.tolist()
+    assert cut.offsets.tolist() == whole.offsets.tolist() == [0, 1, 3, 9, 13]
+    counted = np.zeros((2, 3), dtype=np.int64)
+    np.add.at(counted, (table.codes[0], table.codes[1]), 1)
+    assert cut.flat[:9].tolist() == [records, *counted.sum(axis=1).tolist(), *counted.T.ravel().tolist()]
+
+
+def peak_of(records: int, query: GroupedTablesQuery | TableChoiceQuery, schema: Schema) -> int:
+    """The most memory that answering takes at once, the records themselves aside."""
+    table = Table(schema, np.zeros((len(schema), records), dtype=np.uint8))
+    counts = PrivateCounts(table)
+    answer(query, counts, noise=SimulatedNoise(1))
+    tracemalloc.start()
+    try:
+        answer(query, counts, noise=SimulatedNoise(1))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["tables", "choice"])
+def test_the_memory_of_an_answer_does_not_depend_on_the_number_of_records(kind: str) -> None:
+    """Ten times as many records, the same memory to one part in a hundred: n is private under add-remove."""
+    schema = Schema("s", tuple(Attribute(f"a{i}", categories=(0, 1, 2)) for i in range(6)))
+    groupings = tuple(Grouping(a, ()) for a in range(6))
+    views = tuple(combinations(range(6), 2))
+    query: GroupedTablesQuery | TableChoiceQuery
+    if kind == "tables":
+        query = GroupedTablesQuery("pure", "add-remove", groupings, views, (1,) * 15, "1")
+    else:
+        query = choice_query(
+            (0,) * 135, views=views, penalties=(0,) * 15, groupings=groupings, adjacency="add-remove", loss="1"
+        )
+    few, many = (peak_of(records, query, schema) for records in (200_000, 2_000_000))
+    assert many == pytest.approx(few, rel=0.01)
+    assert many < 4_000_000
 
 
 def test_many_groupings_are_counted_in_blocks_with_the_same_tables() -> None:

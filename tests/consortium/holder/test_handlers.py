@@ -222,7 +222,7 @@ def test_candidates_are_counted_as_the_largest_round_has_them() -> None:
 
 def test_a_model_whose_tables_would_be_too_large_together_gets_fewer_parents(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether they are depends on the choices, so a refusal would be a release that nobody paid for."""
-    monkeypatch.setattr(local_model, "DEFAULT_CELL_LIMIT", 40)
+    monkeypatch.setattr(local_model, "MAX_CELLS", 40)
     found = answer(model_query(structure_epsilon="900"), table(3000), noise=SimulatedNoise(1))
     assert isinstance(found, ModelAnswer)
     cells = [math.prod(SCHEMA.sizes[a] for a in (pair.child, *pair.parents)) for pair in found.pairs]

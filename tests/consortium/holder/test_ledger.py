@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panbayes.consortium.holder.ledger.binding import fingerprint, keyed
-from panbayes.consortium.holder.ledger.chain import Entry, next_head
+from panbayes.consortium.holder.ledger.binding import Fingerprint, fingerprint, keyed
+from panbayes.consortium.holder.ledger.chain import Charge, next_head
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.errors import InternalError, LedgerError
@@ -29,6 +29,7 @@ from tests.consortium.holder.ledgers import WAYS, answer, gate
 
 SHARES = ("1/3", "1/7", "0.1", "0.000001", "2")
 BUSY_SECONDS = 0.05
+RECORDS = Fingerprint((b"records",))
 
 
 @pytest.fixture(params=WAYS)
@@ -139,20 +140,20 @@ def test_the_ledger_belongs_to_its_first_records_once_they_are_charged(ledger: L
     ledger.bind(SCHEMA.hash, ours)
     with ledger.transaction(write=False) as transaction:
         bindings = transaction.bindings()
-        assert bindings.digests == {SCHEMA.hash: keyed(transaction.secret("key"), ours)}
-    assert bindings.belongs_to(SCHEMA.hash, ours) is True
-    assert bindings.belongs_to(SCHEMA.hash, others) is False
-    assert bindings.belongs_to("another schema", ours) is None
+        assert bindings.marks == [keyed(transaction.secret("key"), ours.marks[0])]
+    assert bindings.belongs_to(SCHEMA.hash, ours)
+    assert bindings.belongs_to("another schema", ours), "it is the same records, whatever the schema is called"
+    assert not bindings.belongs_to(SCHEMA.hash, others)
     agreed = study("independent")
     door = gate(ledger, agreed, table(1))
     with ledger.transaction(write=False) as transaction:
-        bound = transaction.bindings().digests
+        bound = transaction.bindings().marks
     released(door.ask(asked(singles(agreed), agreed)))
     with pytest.raises(LedgerError, match="belongs to other records"):
         ledger.bind(SCHEMA.hash, others)
     ledger.bind("another schema", others)
     with ledger.transaction(write=False) as transaction:
-        assert transaction.bindings().digests[SCHEMA.hash] == bound[SCHEMA.hash]
+        assert set(bound) < set(transaction.bindings().marks)
 
 
 def test_losses_of_different_promises_are_kept_apart(ledger: Ledger) -> None:
@@ -165,7 +166,7 @@ def test_losses_of_different_promises_are_kept_apart(ledger: Ledger) -> None:
     reply = gate(ledger, persons, of_persons).ask(asked(singles(persons), persons))
     assert "another adjacency or privacy unit" in refused(reply)[1]
     with ledger.transaction(write=False) as transaction:
-        assert transaction.promises() == {("replace", None)}
+        assert transaction.promises() == {("replace", None, None)}
 
 
 def test_an_error_undoes_the_transaction(ledger: Ledger) -> None:
@@ -177,17 +178,17 @@ def test_an_error_undoes_the_transaction(ledger: Ledger) -> None:
     def half_a_transaction() -> None:
         with ledger.transaction() as transaction:
             transaction.set_cap(Pure(Fraction(1)))
-            transaction.bind("another schema", b"records")
-            charge = Entry(entries + 1, other.hash, "question", "counts", Pure(Fraction(1)), "reply", "head")
-            transaction.record(charge, study=other, asked=b"asked", replied=b"replied")
-            assert transaction.last() == (entries + 1, "head")
+            transaction.bind("another schema", RECORDS)
+            entry = transaction.next_entry(Charge(other.hash, "question", "counts", Pure(Fraction(1)), "reply"))
+            transaction.record(entry, study=other, asked=b"asked", replied=b"replied")
+            assert transaction.last() == (entries + 1, entry.head)
             raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError, match="stop"):
         half_a_transaction()
     assert ledger.summary() == before
     with ledger.transaction(write=False) as transaction:
-        assert transaction.bindings().belongs_to("another schema", b"records") is None
+        assert not transaction.bindings().belongs_to("another schema", RECORDS)
         assert transaction.caps() == []
     assert verify(ledger) == []
 
@@ -198,7 +199,8 @@ def test_what_is_charged_cannot_be_changed_by_a_slip(ledger: Ledger) -> None:
         "DELETE FROM entries",
         "UPDATE entries SET loss = ''",
         "DELETE FROM studies",
-        "DELETE FROM caps WHERE 1",
+        "DELETE FROM notes WHERE 1",
+        "UPDATE notes SET content = NULL",
     ):
         ledger.set_cap(Pure(Fraction(9)))
         with pytest.raises(LedgerError, match="append-only"), ledger.transaction() as transaction:
@@ -247,7 +249,7 @@ def test_a_closed_ledger_is_not_used(ledger: Ledger) -> None:
     door = gate(ledger, agreed)
     ledger.close()
     ledger.close()
-    for use in (ledger.summary, ledger.entries, lambda: ledger.set_cap(None), lambda: ledger.bind("schema", b"")):
+    for use in (ledger.summary, ledger.entries, lambda: ledger.set_cap(None), lambda: ledger.bind("schema", RECORDS)):
         with pytest.raises(InternalError, match="after it was closed"):
             use()
     assert refused(door.ask(asked(singles(agreed), agreed)))[0] == "unavailable"
@@ -276,13 +278,7 @@ def test_the_chain_can_be_recomputed_from_what_show_prints(ledger: Ledger) -> No
     answer(ledger, study(name="two"))
     head = ledger.summary().first
     for entry in ledger.entries():
-        head = next_head(
-            sequence=entry.sequence,
-            study=entry.study,
-            question=entry.question,
-            loss=entry.loss,
-            reply=entry.reply,
-            previous=head,
-        )
+        assert entry.commitment is not None
+        head = next_head(entry.commitment, sequence=entry.sequence, previous=head)
         assert head == entry.head
     assert head == ledger.summary().head

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from panbayes.consortium.holder.ledger.chain import loss_text
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.notes import notes_digest
+from panbayes.consortium.protocol.codec import encode
 from panbayes.errors import LedgerError
-from tests.consortium.holder.ledgers import edit, faults, fill
+from panbayes.privacy.classes.pure import Pure
+from tests.consortium.holder.examples import released, study
+from tests.consortium.holder.ledgers import answer, edit, faults, fill
 
 
 @pytest.fixture
@@ -45,7 +53,7 @@ def path(tmp_path: Path) -> Path:
         ('UPDATE studies SET content = replace(content, \'"epsilon":"1"\', \'"epsilon":"9"\')', "content has been"),
         ("UPDATE studies SET content = 7", "content has been"),
         ("DELETE FROM studies", "more than it was granted"),
-        ("""INSERT INTO caps VALUES (1, 0, '{"class":"pure","epsilon":"1"}')""", "above the cap in force"),
+        ("""INSERT INTO notes VALUES (1, 0, 'cap', '{"class":"pure","epsilon":"1"}')""", "above the cap in force"),
         ("UPDATE meta SET value = x'00' WHERE key = 'ledger'", "entry 1: its head"),
         ("DELETE FROM meta WHERE key = 'ledger'", 'its secret "ledger" is missing'),
         ("DROP TABLE entries", "cannot be used"),
@@ -56,6 +64,103 @@ def test_edits_show(statement: str, fault: str, path: Path) -> None:
     assert faults(path) == ""
     edit(path, "PRAGMA foreign_keys=OFF", statement)
     assert fault in faults(path)
+
+
+CAP = '{"class":"pure","epsilon":"9"}'
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("UPDATE notes SET content = ? WHERE position = 1", "entry 1: a cap or another note before it"),
+        ("UPDATE notes SET content = ? WHERE position = 2", "entry 5: a cap or another note before it"),
+        ("UPDATE notes SET content = ? WHERE position = 3", ""),
+        ("DELETE FROM notes WHERE position = 1", "entry 1: a cap or another note before it"),
+        ("DELETE FROM notes WHERE position = 3", ""),
+        ("UPDATE notes SET content = NULL WHERE position = 1", "entry 1: a cap or another note before it"),
+        ("UPDATE notes SET after = 4 WHERE position = 1", "entry 1: a cap or another note before it"),
+        ("UPDATE notes SET after = 3 WHERE position = 2", "entry 4: a cap or another note before it"),
+        ("INSERT INTO notes VALUES (9, 2, 'cap', ?)", "the notes are not in order"),
+        ("INSERT INTO notes VALUES (9, 8, 'licence', NULL)", "a note of an unknown kind (licence)"),
+        ("INSERT INTO notes SELECT 0, 0, 'closed', min(hash) FROM studies", "its study had been closed"),
+        ("DELETE FROM meta WHERE key = 'notes'", ""),
+    ],
+)
+def test_an_edited_cap_shows(statement: str, fault: str, path: Path) -> None:
+    """One that entries follow, in each of them; any, by the digest of all."""
+    for number in range(2):
+        with Ledger.open(path, create=True) as ledger:
+            ledger.set_cap(Pure(Fraction(3 + number)))
+            answer(ledger, study(name=f"study {number}"))
+    with Ledger.open(path) as ledger:
+        ledger.set_cap(Pure(Fraction(5)))
+    assert faults(path) == ""
+    edit(path, statement, values=(CAP,))
+    assert "a cap or another note has been changed, or is missing" in faults(path)
+    assert fault in faults(path)
+
+
+def test_an_edited_cap_shows_in_the_chain_although_the_digest_beside_it_was_made_to_fit(path: Path) -> None:
+    with Ledger.open(path, create=True) as ledger:
+        ledger.set_cap(Pure(Fraction(3)))
+        answer(ledger, study())
+    edit(path, "UPDATE notes SET content = ?", values=(CAP,))
+    with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
+        digest = notes_digest(transaction.notes())
+    edit(path, "UPDATE meta SET value = ? WHERE key = 'notes'", values=(digest.encode(),))
+    assert faults(path).count("a cap or another note before it has been changed, or is missing") == 4
+    edit(path, "UPDATE entries SET notes = ?", values=(digest,))
+    assert faults(path).count("its head does not follow") == 4
+
+
+@pytest.mark.parametrize("table", ["entries", "studies", "notes"])
+@pytest.mark.parametrize("verb", ["update", "delete"])
+def test_a_dropped_trigger_shows(table: str, verb: str, path: Path) -> None:
+    fill(path, 1)
+    slip(path, f"DROP TRIGGER {table}_{verb}")
+    assert faults(path) == f"the trigger {table}_{verb} is missing: what it guards can be changed by a slip"
+
+
+def test_a_trigger_of_somebody_elses_or_a_changed_one_shows(path: Path) -> None:
+    fill(path, 1)
+    slip(path, "CREATE TRIGGER mine AFTER INSERT ON entries BEGIN UPDATE meta SET value = value; END")
+    assert faults(path) == "the trigger mine is none of panbayes's"
+    slip(path, "DROP TRIGGER mine", "DROP TRIGGER notes_delete")
+    slip(path, "CREATE TRIGGER notes_delete BEFORE delete ON notes BEGIN SELECT 1; END")
+    assert faults(path) == "the trigger notes_delete has been changed"
+
+
+def test_a_loss_below_what_was_asked_shows_although_the_chain_was_made_to_fit(path: Path) -> None:
+    """Whoever has the ledger has its secrets, and can write any chain: the question itself says what it costs."""
+    with Ledger.open(path, create=True) as ledger:
+        answer(ledger, study("independent"))
+        ((entry, previous),) = zip(ledger.entries(), [ledger.summary().first], strict=True)
+        with ledger.transaction(write=False) as transaction:
+            stored = transaction.stored(entry.question)
+    assert stored is not None
+    forged = replace(entry, loss=Pure(Fraction(1, 7)))
+    head = forged.expected_head(previous)
+    reply = encode(msgspec.structs.replace(released(stored[1]), ledger=head))
+    edit(path, "UPDATE entries SET loss = ?, head = ?, replied = ?", values=(loss_text(forged.loss), head, reply))
+    edit(path, "UPDATE meta SET value = ? WHERE key = 'head'", values=(head.encode(),))
+    assert faults(path) == "entry 1: it was charged for something else than was asked"
+
+
+def test_a_head_covers_the_loss(path: Path) -> None:
+    fill(path, 1)
+    with Ledger.read(path) as ledger:
+        entry = ledger.entries()[1]
+        previous = ledger.entries()[0].head
+    for other in (entry, replace(entry, secret=None, notes=None)):
+        changed = replace(other, loss=Pure(Fraction(1, 7)))
+        assert changed.expected_head(previous) != other.expected_head(previous)
+
+
+def slip(path: Path, *statements: str) -> None:
+    """Change a ledger, and leave it so."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
 
 
 def test_an_exchanged_answer_shows_although_its_head_is_right(path: Path) -> None:
@@ -92,7 +197,7 @@ def test_a_file_cut_short_shows(cut: int, path: Path) -> None:
 
 def test_overwritten_bytes_show_or_do_not_matter(path: Path) -> None:
     """Flip bytes all over the file: either it shows, or every entry and reply is as it was. It is never a bug."""
-    heads = fill(path, 2)
+    heads = fill(path, 6)
     data = path.read_bytes()
     generator = np.random.default_rng(5)
     shown = 0

@@ -14,6 +14,9 @@ import pytest
 
 import panbayes
 from panbayes.cli.demo.population import clinic_network, clinic_schema
+from panbayes.consortium.holder.ledger.cabinet import Cabinet
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.schema.schema import dump_schema
 from panbayes.tables.sources.dispatch import FrameKind
 
@@ -62,7 +65,11 @@ def test_non_private_says_so(tmp_path: Path) -> None:
     network = panbayes.learn(study("non-private"), tables, state=tmp_path)
     assert network.privacy is None
     assert "NOT PRIVATE" in network.about["warning"]
-    assert not list(tmp_path.iterdir())
+    for name in tables:
+        with Ledger.read(Cabinet.in_state(tmp_path).path(name)) as ledger:
+            summary = ledger.summary()
+            assert (summary.looked, summary.entries) == ((study("non-private").name,), 0), "it leaves a line"
+            assert verify(ledger) == []
     test = clinic_network().sample_table(5000, 9)
     assert clinic_network().log_prob(test).mean() - network.log_prob(test).mean() < 0.15
 

@@ -9,60 +9,57 @@ from typing import Final
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from matplotlib.path import Path as Curve
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.network import Network
-from panbayes.bayesnet.structure import Structure
+from panbayes.cli.demo.layout import Point, lay_out
+from panbayes.errors import visible
 from panbayes.files import output_file
 
 __all__ = ["draw_marginals", "draw_network"]
 
 _INK: Final = "#22313f"
 _COLOURS: Final = ("#8d99a6", "#2a7f9e", "#e08e45")
-
-
-def _layers(structure: Structure) -> list[list[int]]:
-    """Put every attribute one layer below its lowest parent; order layers so that arrows cross less."""
-    depth: dict[int, int] = {}
-    for child in structure.order:
-        depth[child] = 1 + max((depth[parent] for parent in structure.parents(child)), default=-1)
-    layers: list[list[int]] = [[] for _ in range(1 + max(depth.values()))]
-    place: dict[int, float] = {}
-    for child in structure.order:
-        layers[depth[child]].append(child)
-    for layer in layers:
-        layer.sort(key=lambda child: np.mean([place[p] for p in structure.parents(child)] or [0.5]))
-        place.update({child: (i + 0.5) / len(layer) for i, child in enumerate(layer)})
-    return layers
+_LETTER: Final = 0.09
+_MARGIN: Final = 0.28
+_TITLE: Final = 0.5
+_NARROWEST: Final = 5.0
 
 
 def draw_network(network: Network, path: Path, *, title: str) -> None:
     """Draw the attributes as boxes and the dependencies as arrows from parent to child."""
-    layers = _layers(network.structure)
-    widest = max(len(layer) for layer in layers)
-    size = (max(5.0, 1.7 * widest), 1.0 + 1.15 * len(layers))
-    figure = Figure(figsize=size, dpi=120, layout="constrained")
-    axes = figure.add_subplot()
+    names = [visible(name) for name in network.schema.names]
+    layout = lay_out(network.structure, [_LETTER * len(name) + _MARGIN for name in names])
+    figure = Figure(figsize=(max(layout.width, _NARROWEST), layout.height + _TITLE), dpi=120)
+    axes = figure.add_axes((0, 0, 1, layout.height / (layout.height + _TITLE)))
     axes.set_axis_off()
-    places = {
-        child: ((i + 0.5) / len(layer), 1 - (row + 0.5) / len(layers))
-        for row, layer in enumerate(layers)
-        for i, child in enumerate(layer)
-    }
-    for parent, child in network.structure.edges:
-        axes.annotate(
-            "",
-            xy=places[child],
-            xytext=places[parent],
-            arrowprops={"arrowstyle": "-|>", "color": "#7b8a97", "shrinkA": 14, "shrinkB": 16, "lw": 1.3},
+    axes.set_xlim(0, max(layout.width, _NARROWEST))
+    axes.set_ylim(0, layout.height)
+    for points in layout.arrows.values():
+        axes.add_patch(
+            FancyArrowPatch(
+                path=_curve(points), arrowstyle="-|>", mutation_scale=11, color="#7b8a97", lw=1.3, shrinkA=0, shrinkB=0
+            )
         )
-    for child, (x, y) in places.items():
-        box = {"boxstyle": "round,pad=0.45", "facecolor": "#e8f1f5", "edgecolor": _COLOURS[1]}
-        axes.text(x, y, network.schema.names[child], ha="center", va="center", fontsize=10, color=_INK, bbox=box)
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
-    figure.suptitle(title, color=_INK, fontsize=12)
+    for attribute, box in layout.boxes.items():
+        corner = (box.x - box.width / 2, box.y - box.height / 2)
+        frame = FancyBboxPatch(
+            corner, box.width, box.height, boxstyle="round,pad=0,rounding_size=0.08", fc="#e8f1f5", ec=_COLOURS[1]
+        )
+        axes.add_patch(frame)
+        name = names[attribute]
+        axes.text(box.x, box.y, name, ha="center", va="center", fontsize=10, color=_INK, parse_math=False)
+    figure.suptitle(title, color=_INK, fontsize=12, parse_math=False)
     _save(figure, path)
+
+
+def _curve(points: Sequence[Point]) -> Curve:
+    """Return the path of an arrow: a line, then bends and lines in turn."""
+    bends = (len(points) - 2) // 4
+    codes = [Curve.MOVETO, *[Curve.LINETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4] * bends, Curve.LINETO]
+    return Curve(list(points), codes)
 
 
 def draw_marginals(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from panbayes.cli.study_file import study_text
 from panbayes.consortium.agreement.strategy import strategies
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.local.learn import learn
+from panbayes.errors import InputError
 from panbayes.files import output_file, write_text
 from panbayes.schema.schema import dump_schema
 from panbayes.tables.table import Table
@@ -33,6 +35,11 @@ TEST: Final = 6_000
 SEED: Final = 2016
 CHOSEN: Final = "adaptive"
 """The strategy whose network is saved, sampled and drawn."""
+
+_FILES: Final = (
+    *(f"{name}.csv" for name in (*HOSPITALS, "test", "synthetic")),
+    *("clinic.toml", "study.toml", "model.json", "network.png", "marginals.png"),
+)
 
 BOUND: Final = "non-private"
 """The strategy that the others are compared with."""
@@ -57,6 +64,7 @@ class Outcome:
 
 def run_job(output: Path, *, epsilon: Fraction) -> Outcome:
     """Draw patients, learn, measure, and leave every file in the folder ``output``."""
+    _check_folder(output)
     hospitals, test = _patients(output)
     networks = _learn_all(hospitals, epsilon, output)
     chosen = networks[CHOSEN]
@@ -76,6 +84,17 @@ def run_job(output: Path, *, epsilon: Fraction) -> Outcome:
     )
 
 
+def _check_folder(output: Path) -> None:
+    """Refuse a folder in which files with the demo's names are somebody's own: the demo would replace them."""
+    there = [name for name in _FILES if os.path.lexists(output / name)]
+    schema = output / "clinic.toml"
+    if not there or (schema.is_file() and schema.read_text(errors="replace") == dump_schema(clinic_schema())):
+        return
+    raise InputError(
+        "--output", found=f"{output / there[0]} is not the demo's, which would replace it", remedy="give a new folder"
+    )
+
+
 def _patients(output: Path) -> tuple[dict[str, Table], Table]:
     """Draw the patients, write the hospitals' files and the schema, and keep some patients for testing."""
     population = clinic_network()
@@ -84,7 +103,7 @@ def _patients(output: Path) -> tuple[dict[str, Table], Table]:
     hospitals = {name: population.sample_table(number, rng) for name, number in HOSPITALS.items()}
     test = population.sample_table(TEST, rng)
     for name, table in (*hospitals.items(), ("test", test)):
-        with output_file(output / f"{name}.csv") as temporary:
+        with output_file(output / f"{name}.csv", private=True) as temporary:
             table.decoded().write_csv(temporary)
     return hospitals, test
 

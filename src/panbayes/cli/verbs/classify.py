@@ -10,9 +10,10 @@ import typer
 from panbayes.bayesnet.network import Network
 from panbayes.cli.arguments import AsJson, DataFile, ModelFile, TableOutput
 from panbayes.cli.help import add_command
+from panbayes.cli.table_output import SpreadsheetSafe, write_table
 from panbayes.cli.text import HOLDER_ONLY, emit, plural, working
 from panbayes.files import output_file
-from panbayes.tables.sources.dispatch import read_frame, write_frame
+from panbayes.tables.sources.dispatch import read_frame
 from panbayes.tables.table import Table
 
 __all__ = ["register"]
@@ -28,12 +29,14 @@ def classify(
     data: DataFile,
     target: Annotated[str, typer.Option(metavar="NAME", help="The attribute to predict; it need not be in the file.")],
     output: TableOutput,
+    spreadsheet_safe: SpreadsheetSafe = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict an attribute of every record in a file from all the others.
 
     The output is the file with two columns more, the predicted value and its probability. It holds the records
-    themselves: it is as sensitive as the file.
+    themselves: it is as sensitive as the file, and a new one can be read by its owner alone. Texts are written as they
+    are, also one that a spreadsheet would run as a formula: --spreadsheet-safe defuses them.
 
     Examples:
         panbayes classify model.json test.csv --target insulin -o classes.csv
@@ -43,12 +46,16 @@ def classify(
     frame = read_frame(data, argument=str(data))
     known = target in frame.columns
     complete = frame if known else frame.with_columns(pl.lit(None).alias(target))
-    with output_file(output) as temporary, working(f"classifying {plural(frame.height, 'record')}"):
+    with (
+        output_file(output, inputs=(model, data), private=True) as temporary,
+        working(f"classifying {plural(frame.height, 'record')}"),
+    ):
         table = Table.read(complete, network.schema, argument=str(data), every_record=True)
         found = network.classify_table(table, target)
         predicted = pl.Series(f"{target}_predicted", found.labels())
         probability = pl.Series(f"{target}_probability", found.probabilities.max(axis=1))
-        write_frame(frame.with_columns(predicted, probability), temporary, kind=output)
+        both = frame.with_columns(predicted, probability)
+        write_table(both, temporary, kind=output, spreadsheet_safe=spreadsheet_safe)
     summary: dict[str, object] = {"output": str(output), "records": table.records, "target": target}
     lines = [f"{output}: {plural(table.records, 'record')} with {target}_predicted and {target}_probability."]
     if known:

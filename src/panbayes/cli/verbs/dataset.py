@@ -53,7 +53,7 @@ def diabetes(
     frame = diabetes_frame(path)
     make_folder(output, argument="--output")
     schema = diabetes_schema()
-    with output_file(output / "diabetes.csv") as temporary:
+    with output_file(output / "diabetes.csv", inputs=(path,), private=True) as temporary:
         frame.write_csv(temporary)
     write_text(output / "diabetes.toml", dump_schema(schema))
     emit(

@@ -15,6 +15,7 @@ from panbayes.cli.help import add_command
 from panbayes.cli.models import origin
 from panbayes.cli.text import emit, plural
 from panbayes.errors import InputError
+from panbayes.files import check_output
 
 __all__ = ["register"]
 
@@ -40,6 +41,7 @@ def export(
     others = sorted(suffix for suffix, known in formats().items() if known is not MODEL)
     if output.suffix.lower() not in others:
         raise InputError("OUT", found=f"found {output}", remedy=f"give a file that ends in {' or '.join(others)}")
+    check_output(output, argument="OUT", inputs=(model,))
     network = Network.load(model)
     network.save(output, argument="OUT")
     emit(

@@ -11,6 +11,7 @@ from panbayes.cli.arguments import AsJson, LedgerFolder
 from panbayes.cli.help import add_command, new_group
 from panbayes.cli.text import aligned, emit
 from panbayes.consortium.holder.ledger.cabinet import SUFFIX, Cabinet
+from panbayes.consortium.holder.ledger.chain import loss_text
 from panbayes.consortium.holder.ledger.ledger import Ledger, Summary
 from panbayes.consortium.holder.ledger.verify import verify as verify_ledger
 from panbayes.errors import InputError, LedgerError
@@ -27,7 +28,7 @@ Examples:
     panbayes holder ledger show
 """
 
-LEDGER_HELP = """Show, verify or cap what a holder has spent.
+LEDGER_HELP = """Show, verify, cap or close what a holder has spent.
 
 Every holder has one ledger, a file in which its gate writes down each answer before it gives it.
 
@@ -45,18 +46,26 @@ Which = Annotated[
     ),
 ]
 
+OneLedger = Annotated[
+    str,
+    typer.Argument(metavar="LEDGER", help="A ledger file, or the name of a holder that has one in the --state folder."),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the group ``holder``."""
     group, ledger = new_group(HELP), new_group(LEDGER_HELP)
-    for command in (show, verify, cap):
+    for command in (show, verify, cap, close):
         add_command(ledger, command)
+    add_command(ledger, open_entry, name="open")
     group.add_typer(ledger, name="ledger")
     app.add_typer(group, name="holder")
 
 
 def show(ledger: Which = None, state: LedgerFolder = None, as_json: AsJson = False) -> None:
     """Show what every study has spent, in total, and what the cap leaves.
+
+    With --json, also the commitment and the head of every entry: who has heads from releases can recompute the chain.
 
     Examples:
         panbayes holder ledger show
@@ -72,15 +81,7 @@ def show(ledger: Which = None, state: LedgerFolder = None, as_json: AsJson = Fal
             {
                 **_facts(path, summary),
                 "entries": [
-                    {
-                        "sequence": entry.sequence,
-                        "study": entry.study,
-                        "question": entry.question,
-                        "kind": entry.kind,
-                        "loss": entry.loss.json(),
-                        "reply": entry.reply,
-                        "head": entry.head,
-                    }
+                    {"sequence": entry.sequence, "commitment": entry.commitment, "head": entry.head}
                     for entry in entries
                 ],
             }
@@ -105,17 +106,19 @@ def verify(
         panbayes holder ledger verify north
     """
     faults: dict[str, list[str]] = {}
+    told: dict[str, str] = {}
     for path in _chosen(ledger, state):
         try:
             with Ledger.read(path) as opened:
                 faults[str(path)] = verify_ledger(opened, heads=head or ())
+                told[str(path)] = _unsalted(opened.summary().unsalted)
         except LedgerError as error:
             faults[str(path)] = [error.found]
     unsound = [(path, fault) for path, its_faults in faults.items() for fault in its_faults]
     if as_json or not unsound:
         emit(
             {"sound": not unsound, "faults": faults},
-            [f"{path}: every entry, sum, question and reply is as it was written." for path in faults],
+            [f"{path}: every entry, sum, question and reply is as it was written.{told[path]}" for path in faults],
             as_json=as_json,
         )
     if unsound:
@@ -128,13 +131,70 @@ def verify(
         )
 
 
+def open_entry(
+    ledger: OneLedger,
+    entry: Annotated[int, typer.Argument(metavar="ENTRY", help="The number of the entry.", min=1)],
+    state: LedgerFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open one entry to an auditor: everything that its commitment hashes, with the secret.
+
+    Whoever sees it can check the commitment, and test guesses about this one reply. All other entries stay hidden.
+
+    Examples:
+        panbayes holder ledger open north 3
+        panbayes holder ledger open north 3 --json
+    """
+    (path,) = _chosen(ledger, state)
+    with Ledger.read(path) as opened:
+        entries = opened.entries()
+        before = opened.summary().first
+    if entry > len(entries):
+        raise InputError("ENTRY", found=f"found {entry}", remedy=f"the ledger has the entries 1 to {len(entries)}")
+    found = entries[entry - 1]
+    previous = entries[entry - 2].head if entry > 1 else before
+    data: dict[str, object] = {
+        "sequence": found.sequence,
+        "secret": None if found.secret is None else found.secret.hex(),
+        "study": found.study,
+        "question": found.question,
+        "kind": found.kind,
+        "loss": found.loss.json(),
+        "reply": found.reply,
+        "notes": found.notes,
+        "commitment": found.commitment,
+        "previous": previous,
+        "head": found.head,
+    }
+    rows = [
+        (name, loss_text(found.loss) if name == "loss" else "none: unsalted" if value is None else str(value))
+        for name, value in data.items()
+    ]
+    emit(data, aligned(rows, indent=0), as_json=as_json)
+
+
+def close(
+    ledger: OneLedger,
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="The study: its hash or how that begins, or its name.")],
+    state: LedgerFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Close a study for good: it gets no further answers, and the cap gets back what it has not spent.
+
+    What it was told already it can still ask for again.
+
+    Examples:
+        panbayes holder ledger close north study
+    """
+    (path,) = _chosen(ledger, state)
+    with Ledger.open(path) as opened:
+        opened.close_study(_study(study, opened.summary()))
+        summary = opened.summary()
+    emit(_facts(path, summary), _account(path, summary), as_json=as_json)
+
+
 def cap(
-    ledger: Annotated[
-        str,
-        typer.Argument(
-            metavar="LEDGER", help="A ledger file, or the name of a holder that has one in the --state folder."
-        ),
-    ],
+    ledger: OneLedger,
     epsilon: Annotated[
         str,
         typer.Argument(
@@ -213,6 +273,7 @@ def _facts(path: Path, summary: Summary) -> dict[str, object]:
         "ledger": str(path),
         "cap": None if summary.cap is None else summary.cap.json(),
         "spent": summary.spent.json(),
+        "reserved": summary.reserved.json(),
         "left": None if summary.left is None else summary.left.json(),
         "first": summary.first,
         "head": summary.head,
@@ -223,17 +284,49 @@ def _facts(path: Path, summary: Summary) -> dict[str, object]:
                 "grant": study.grant.json(),
                 "spent": study.spent.json(),
                 "releases": study.entries,
+                "closed": study.closed,
             }
             for study in summary.studies
         ],
+        "unsalted": summary.unsalted,
+        "looked": list(summary.looked),
     }
 
 
 def _account(path: Path, summary: Summary) -> list[str]:
     lines = [f"{path}"]
     if summary.studies:
-        rows = [("study", "hash", "releases", "spent", "granted")]
-        rows += [(s.name, s.study[:12], str(s.entries), str(s.spent), str(s.grant)) for s in summary.studies]
+        rows = [("study", "hash", "releases", "spent", "granted", "")]
+        rows += [
+            (s.name, s.study[:12], str(s.entries), str(s.spent), str(s.grant), "closed" if s.closed else "")
+            for s in summary.studies
+        ]
         lines += aligned(rows)
     limit = "no cap" if summary.cap is None or summary.left is None else f"cap {summary.cap}, {summary.left} left"
-    return [*lines, f"  Spent in total: {summary.spent}; {limit}.", f"  Head: {summary.head}"]
+    begun = "" if summary.reserved == summary.spent else f"; {summary.reserved} reserved for studies that have begun"
+    lines.append(f"  Spent in total: {summary.spent}{begun}; {limit}.")
+    if summary.looked:
+        lines.append(f"  NOT PRIVATE: everything was looked at without noise, by {', '.join(summary.looked)}.")
+    if summary.unsalted:
+        lines.append(f" {_unsalted(summary.unsalted)}")
+    return [*lines, f"  Head: {summary.head}"]
+
+
+def _unsalted(count: int) -> str:
+    """Name the entries of the first version, where there are some."""
+    if not count:
+        return ""
+    many = "Entry 1 is" if count == 1 else f"Entries 1 to {count} are"
+    return f" {many} unsalted: who has heads from before and after one can test guesses about its reply."
+
+
+def _study(text: str, summary: Summary) -> str:
+    """Return the hash of the study that is meant."""
+    alike = [s.study for s in summary.studies if s.name == text or (len(text) >= 8 and s.study.startswith(text))]
+    if len(alike) != 1:
+        raise InputError(
+            "STUDY",
+            found=f'{"more than one study" if alike else "no study that has begun"} is "{text}"',
+            remedy="give its hash as `panbayes holder ledger show` does, or its name",
+        )
+    return alike[0]

@@ -57,7 +57,8 @@ def learn(
     """
     agreed = Study.load(study)
     files = parse_holders(holder)
-    with output_file(output) as temporary:
+    inputs = (study, agreed.schema.source, *files.values())
+    with output_file(output, inputs=inputs, private=not agreed.private or simulate is not None) as temporary:
         with working(f"learning from {plural(len(files), 'holder')}"):
             network = learn_network(agreed, files, state=state, simulate=simulate)
         data = format_of(output).encode(network)

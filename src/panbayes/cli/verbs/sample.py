@@ -11,9 +11,9 @@ from panbayes.cli.arguments import AsJson, ModelFile, TableOutput
 from panbayes.cli.help import add_command
 from panbayes.cli.models import is_private, origin
 from panbayes.cli.question import parse_evidence
+from panbayes.cli.table_output import SpreadsheetSafe, write_table
 from panbayes.cli.text import emit, plural, working
 from panbayes.files import output_file
-from panbayes.tables.sources.dispatch import write_frame
 
 __all__ = ["register"]
 
@@ -42,11 +42,14 @@ def sample(
             show_default="other records every time",
         ),
     ] = None,
+    spreadsheet_safe: SpreadsheetSafe = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw synthetic records from a model, also given evidence.
 
-    Records are drawn exactly from the model's distribution; it costs no privacy beyond the model's.
+    Records are drawn exactly from the model's distribution; it costs no privacy beyond the model's. They hold the
+    categories of the model's schema as they are, also one that a spreadsheet would run as a formula: give
+    --spreadsheet-safe before you open a table of somebody else's model in one.
 
     Examples:
         panbayes sample model.json -n 1000 -o synthetic.csv
@@ -55,8 +58,12 @@ def sample(
     network = Network.load(model)
     evidence = parse_evidence(given or (), argument="--given")
     network.evidence(evidence, argument="--given")
-    with output_file(output) as temporary, working(f"drawing {plural(number, 'record')}"):
-        write_frame(network.sample_table(number, seed, given=evidence).decoded(), temporary, kind=output)
+    with (
+        output_file(output, inputs=(model,), private=not is_private(network)) as temporary,
+        working(f"drawing {plural(number, 'record')}"),
+    ):
+        drawn = network.sample_table(number, seed, given=evidence).decoded()
+        write_table(drawn, temporary, kind=output, spreadsheet_safe=spreadsheet_safe)
     emit(
         {"output": str(output), "records": number, "private": is_private(network)},
         [f"{output}: {plural(number, 'synthetic record')}.", origin(network, model)],

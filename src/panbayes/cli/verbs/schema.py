@@ -11,7 +11,7 @@ import typer
 from panbayes.cli.arguments import AsJson, DataFile
 from panbayes.cli.help import add_command, new_group
 from panbayes.cli.text import HOLDER_ONLY, aligned, emit, plural
-from panbayes.errors import InputError
+from panbayes.errors import ExitCode, InputError
 from panbayes.files import write_text
 from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Schema, Unit
 from panbayes.tables.check import Fit, check_table
@@ -90,7 +90,7 @@ def draft(
         missing_values=(*DEFAULT_MISSING_VALUES, *(missing_value or ())),
         unit=Unit(unit, max_records or 1) if unit is not None else None,
     )
-    write_text(output, text)
+    write_text(output, text, inputs=(data,), private=True)
     schema = Schema.parse(text, source=str(output))
     emit(
         {"schema": str(output), "status": schema.status, "attributes": len(schema)},
@@ -107,7 +107,7 @@ def check(
     data: DataFile,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how a table fits a schema.
+    """Tell how a table fits a schema; exit with 1 if some values have no place of their own.
 
     The output is read off the data: for the holder's eyes only.
 
@@ -121,6 +121,8 @@ def check(
         _account(loaded, fit, data),
         as_json=as_json,
     )
+    if not fit.clean:
+        raise typer.Exit(ExitCode.NO)
 
 
 def _account(schema: Schema, fit: Fit, data: Path) -> list[str]:

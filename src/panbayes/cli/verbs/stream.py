@@ -10,6 +10,7 @@ import typer
 
 from panbayes.cli.arguments import AsJson
 from panbayes.cli.help import add_command, new_group
+from panbayes.cli.kernels import announce_compiling
 from panbayes.cli.text import aligned, emit
 from panbayes.errors import InputError
 from panbayes.stream.ids.feeding import stream_formats
@@ -84,6 +85,7 @@ def open_(
     """
     from panbayes.stream.estimator import DensityEstimator
 
+    announce_compiling()
     with DensityEstimator.create(
         state,
         universe,
@@ -140,6 +142,7 @@ def feed(
     from panbayes.stream.estimator import DensityEstimator
     from panbayes.stream.ids.feeding import batches
 
+    announce_compiling()
     with DensityEstimator.open(state) as estimator:
         take = estimator.remove if delete else estimator.update
         for batch in batches(source, form=form, column=column):
@@ -166,6 +169,7 @@ def estimate(
     forbid_dumps()
     from panbayes.stream.estimator import DensityEstimator
 
+    announce_compiling()
     if not 0 < confidence < 1:
         raise InputError("--confidence", found=f"found {confidence}", remedy="give a number between 0 and 1")
     with DensityEstimator.open(state, writing=False) as estimator:

@@ -15,7 +15,7 @@ from panbayes.cli.text import aligned, emit, plural
 from panbayes.consortium.agreement.study import Study
 from panbayes.errors import InputError
 from panbayes.files import write_text
-from panbayes.privacy.statement import neighbours
+from panbayes.privacy.statement import neighbours, show_pair
 from panbayes.privacy.written import parse_epsilon
 from panbayes.schema.schema import Schema
 
@@ -100,7 +100,12 @@ def show(
             "grant": None if grant is None else grant.json(),
             "schema_status": agreed.schema.status,
             "asks": [
-                {"kind": stage.kind, "times": stage.times, "loss": None if stage.loss is None else stage.loss.json()}
+                {
+                    "kind": stage.kind,
+                    "times": stage.times,
+                    "most": stage.most,
+                    "loss": None if stage.loss is None else stage.loss.json(),
+                }
                 for stage in (agreed.plan.stages if agreed.private else ())
             ],
             "content": agreed.canonical(),
@@ -112,7 +117,7 @@ def show(
 
 def _facts(study: Study) -> list[tuple[str, str]]:
     schema, unit = study.schema, study.schema.unit
-    cost = f"{study.grant} for every person, of each holder that takes part" if study.private else "NOT PRIVATE"
+    cost = f"{_promise(study)} for every person, of each holder that takes part" if study.private else "NOT PRIVATE"
     if unit is not None:
         cost += f"; a person has at most {plural(unit.max_records, 'record')}"
     chosen = ", ".join(f"{key} = {value}" for key, value in chosen_keys(study).items() if key != "epsilon")
@@ -126,12 +131,18 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     ]
 
 
+def _promise(study: Study) -> str:
+    if not study.delta or study.epsilon is None:
+        return str(study.grant)
+    return f"{show_pair(study.epsilon, study.delta)}, through {study.grant},"
+
+
 def _asks(study: Study) -> list[str]:
     """Say what each holder is asked for, from the study's plan."""
     if not study.private:
         return []
-    rows = [("times at most", "asks each holder for", "at")]
+    rows = [("times at most", "asks each holder for", "each at most", "at")]
     for stage in study.plan.stages:
         loss = f"any part of {study.grant}, all together" if stage.loss is None else f"{stage.loss} each time"
-        rows.append((str(stage.times), stage.words, loss))
+        rows.append((str(stage.times), stage.words, stage.most, loss))
     return aligned(rows)

@@ -41,12 +41,16 @@ class Stage(Generic[QueryType]):
 
     ``loss`` is what each costs; None where the asker divides what the study grants as it goes. ``fixed`` fields must
     have these values; ``rule`` says what is wrong with the others, if anything. ``steps`` tell people what all of them
-    together spend, ``words`` name what is asked for.
+    together spend, ``words`` name what is asked for, ``most`` how large a question may be.
+
+    A question is judged before anything else is done with it, so fixed fields and rule take a time that follows the
+    length of the question, whatever it says; and what they let pass costs a holder no more than ``most`` says.
     """
 
     query: type[QueryType]
     times: int
     words: str
+    most: str
     loss: Loss | None = None
     fixed: Mapping[str, Fixed] = field(default_factory=dict)
     rule: Callable[[QueryType], str | None] | None = None

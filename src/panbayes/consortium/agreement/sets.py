@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import combinations
 from math import comb
 
+from panbayes.consortium.agreement.limits import cells_text
 from panbayes.consortium.agreement.plan import Fixed, Stage
 from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.protocol.queries import TablesQuery, ratio
@@ -39,10 +40,13 @@ def tables_stage(
     loss: Pure,
     *,
     tables: int,
+    cells: int,
     what: str,
     rule: Callable[[TablesQuery], str | None],
 ) -> Stage[TablesQuery]:
     """Return the stage that asks once for noisy ``tables`` at ``loss`` for all together; ``rule`` judges their sets.
+
+    They have at most ``cells`` together.
 
     Thesis: Theorem thm_noisy_ss_priv.
     """
@@ -50,6 +54,7 @@ def tables_stage(
         TablesQuery,
         times=1,
         words=what,
+        most=cells_text(cells),
         loss=loss,
         fixed={
             "clip": Fixed("counts are clipped by the", terms.holder_clips, terms.clip),

@@ -1,7 +1,8 @@
 """Holders that can be asked, and nothing else: what a strategy sees of them.
 
 Whatever a strategy draws at random (ties, pooled samples) derives from the study's hash and the releases
-(:func:`digest`), so that a run that is resumed asks the same questions and gets the same network.
+(:func:`digest`), so that a run that is resumed asks the same questions and gets the same network: to the bit on the
+same machine, but for last digits on another kind of processor (:mod:`panbayes.consortium.analyst.strategies.adaptive`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Whether a release can be an answer to what was asked. A holder is not trusted to answer sensibly.
 
 Everything that learning relies on is checked here, once: the kind of the answer, the number of cells, the attributes
-and parents named, their number and order, and counts small enough to be added up over thousands of holders without
-overflow. A :class:`GarbageError` says what is wrong; whether the counts are *true* nobody can tell from outside.
+and parents named, their number and order, counts small enough to be added up over thousands of holders without
+overflow, and a number of people that a table can have. A :class:`GarbageError` says what is wrong; whether the counts
+are *true* nobody can tell from outside.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from panbayes.consortium.protocol.queries import (
     TableChoiceQuery,
     TablesQuery,
 )
+from panbayes.exact.score_rounding import MAX_RECORDS
 
 __all__ = ["MAX_COUNT", "GarbageError", "check_release", "public_size"]
 
@@ -43,6 +45,8 @@ class GarbageError(Exception):
 
 def check_release(release: Release, query: Query, sizes: Sequence[int]) -> None:
     """Check a release against the query and the domain ``sizes`` of the schema."""
+    if release.size is not None and release.size > MAX_RECORDS:
+        raise GarbageError(f"it says it has {release.size:,} people, and no table has more than {MAX_RECORDS:,}")
     match query, release.answer:
         case TablesQuery(), TablesAnswer():
             _check_cells(release.answer.cells, query.sets, sizes, clipped=query.clip)

@@ -21,7 +21,7 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.privacy.composition import Composition, Parallel, PostProcessed, Sequential, Step
-from panbayes.privacy.statement import PrivacyStatement
+from panbayes.privacy.statement import PrivacyStatement, implied_note
 
 __all__ = ["SMOOTHING", "about", "finish", "fitted", "learn_structure", "state"]
 
@@ -78,15 +78,13 @@ def state(study: Study, spent: Mapping[str, Sequence[Step]], *, private: bool) -
     whole: Composition = parts[0] if len(parts) == 1 else Parallel(parts, study.adjacency, separate=True)
     unit, grant = study.schema.unit, study.grant
     people = ("the number of persons" if unit else "the number of records",) if study.adjacency == "replace" else ()
-    epsilon, delta = float(study.epsilon or 0), float(study.delta)
-    implied = f"{grant.letter} = {float(grant.amount):g} implies (ε, δ) = ({epsilon:g}, {delta:g})."
     return PrivacyStatement(
         unit="person" if unit else "record",
         adjacency=study.adjacency,
         composition=PostProcessed(whole, "learning, sampling and questions"),
         public=("the schema", "the study", *people),
         notes=(
-            *([implied] if study.delta else []),
+            *([implied_note(grant, epsilon=study.epsilon, delta=study.delta)] if study.epsilon and study.delta else []),
             *([f"At most {unit.max_records} records of a person were used."] if unit else []),
             *(["A person held by h of the holders is protected at h times this loss."] if len(parts) > 1 else []),
         ),

@@ -4,8 +4,9 @@
 
 1. **decode**, strictly;
 2. **check** against public facts: study and schema are the ones agreed on and approved, the query is one of the study's
-   (its :class:`~panbayes.consortium.agreement.plan.Plan`) and can be computed (its
-   :class:`~panbayes.consortium.holder.handler.Handler`);
+   and no larger than it says (its :class:`~panbayes.consortium.agreement.plan.Plan`), could be paid for, and can be
+   computed (its :class:`~panbayes.consortium.holder.handler.Handler`). The time this takes follows the length of the
+   question, so that nobody can make a holder work for what is not charged;
 3. take the ledger for writing, alone. If the question was answered before, the same bytes go out again, free;
 4. **charge**: the ledger still belongs to these records, the study has not asked this kind of question too often, its
    spending stays within its ε, and the *whole* study fits under the holder's cap, so that a study that cannot be
@@ -31,8 +32,8 @@ import msgspec
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.handler import handler_of
-from panbayes.consortium.holder.ledger.binding import fingerprint
-from panbayes.consortium.holder.ledger.chain import Entry, next_head, reply_digest
+from panbayes.consortium.holder.ledger.binding import Fingerprint, anybodys, fingerprint
+from panbayes.consortium.holder.ledger.chain import Charge, reply_digest
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.holder.private_counts import PrivateCounts
@@ -86,7 +87,7 @@ class Gate:
         noise: Noise,
         *,
         report: Report = _silent,
-        records: bytes | None = None,
+        records: Fingerprint | None = None,
     ) -> None:
         """Stand between ``table`` and the askers of ``study``. ``records`` is its fingerprint, where that is known."""
         if ledger.durable != noise.private:
@@ -99,7 +100,7 @@ class Gate:
         self._ledger = ledger
         self._noise = noise
         self._report = report
-        self._records = records or (fingerprint(table) if ledger.durable else b"simulated")
+        self._records = records or (fingerprint(table) if ledger.durable else anybodys(table))
         ledger.bind(table.schema.hash, self._records)
 
     def ask(self, data: bytes) -> bytes:
@@ -136,8 +137,13 @@ class Gate:
         complaint = study.plan.complaint(question.query)
         if complaint is not None:
             raise _RefusedError("not-in-study", complaint)
+        handler = handler_of(question.query)
         try:
-            handler_of(question.query).check(question.query, schema, self._table.size)
+            loss = handler.loss(question.query)
+            if not loss.implies(study.grant):
+                # What can never be paid for is looked at no further; what has been spent is compared in the ledger.
+                raise _RefusedError("over-budget", f"the study grants {study.grant}; this question costs {loss}")
+            handler.check(question.query, schema, self._table.size)
         except InputError as error:
             raise _RefusedError("too-large", str(error)) from None
 
@@ -166,21 +172,13 @@ class Gate:
         loss = handler.loss(question.query)
         self._check_budget(transaction, handler.kind, loss)
         answer = handler.answer(question.query, self._counts, noise=self._noise.spawn(question.id.encode()))
-        sequence, previous = transaction.last()
+        _, previous = transaction.last()
         # Under add-remove the number of people is itself private, and leaves in noisy form only.
         size = self._table.size if self._study.adjacency == "replace" else None
         release = Release(question.id, size, previous, self._noise.private, answer)
         digest = reply_digest(release, previous=previous)
-        head = next_head(
-            sequence=sequence + 1,
-            study=question.study,
-            question=question.id,
-            loss=loss,
-            reply=digest,
-            previous=previous,
-        )
-        reply = encode(msgspec.structs.replace(release, ledger=head))
-        entry = Entry(sequence + 1, question.study, question.id, handler.kind, loss, digest, head)
+        entry = transaction.next_entry(Charge(question.study, question.id, handler.kind, loss, digest))
+        reply = encode(msgspec.structs.replace(release, ledger=entry.head))
         transaction.record(entry, study=self._study, asked=encode(question), replied=reply)
         return reply
 
@@ -189,8 +187,10 @@ class Gate:
         most = study.plan.times(kind)
         if transaction.times(study.hash, kind) >= most:
             raise _RefusedError("not-in-study", f"the study asks for {kind} {most} times, and has")
+        if study.hash in transaction.closed():
+            raise _RefusedError("over-budget", "this holder has closed the study: it answers nothing new")
         unit = study.schema.unit
-        if transaction.promises() - {(study.adjacency, unit.max_records if unit else None)}:
+        if transaction.promises() - {(study.adjacency, *((unit.max_records, unit.column) if unit else (None, None)))}:
             # Replacing a record is two steps of add-remove, and under replace the number of people has left.
             raise _RefusedError(
                 "over-budget",
@@ -205,7 +205,9 @@ class Gate:
                 f"the study grants {grant}; {here.amount_text()} is spent and this question costs {loss.amount_text()}",
             )
         cap = transaction.cap()
-        elsewhere = (other for name, other in spent.items() if name != study.hash)
+        # A study that has begun is in the reserve: those that came later had to leave it room, whatever it has spent.
+        others = spent if study.hash in spent else transaction.reserved()
+        elsewhere = (other for name, other in others.items() if name != study.hash)
         if cap is not None and not total((*elsewhere, grant)).implies(cap):
             # How much is left is about other studies, and not this asker's business.
             raise _RefusedError("over-budget", f"this holder's cap leaves no room for a study of {grant}")

@@ -1,6 +1,9 @@
 """Tables of grouped values: whether a query for them makes sense, and counting them in bounded memory.
 
-Grouping values is a fixed map of every record, so a table of groups is a contingency table like any other.
+Grouping values is a fixed map of every record, so a table of groups is a contingency table like any other. It is
+counted in blocks, of groupings and of records: the memory it takes follows from the query and the schema, never from
+the number of records. That number may be private, and an answer that fails for want of memory is not charged: whoever
+could make it fail for many records and not for few would learn it for nothing.
 """
 
 from __future__ import annotations
@@ -14,13 +17,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from panbayes.consortium.agreement.limits import MAX_CELLS
 from panbayes.consortium.holder.query_checks import bad
 from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, TableChoiceQuery
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.loss import Loss
 from panbayes.privacy.losses import CLASSES
 from panbayes.schema.schema import Schema
-from panbayes.tables.counting.count_tables import DEFAULT_CELL_LIMIT, CountTables, contingencies
+from panbayes.tables.counting.count_tables import contingencies
 from panbayes.tables.table import Table
 
 __all__ = ["Counted", "check_axes", "check_groupings", "count_grouped", "loss_of_query", "moved_by_one"]
@@ -30,6 +34,9 @@ MAX_TABLE_CELLS: Final = 2**20
 
 BLOCK_GROUPINGS: Final = 256
 """Groupings whose codes are held in memory at once."""
+
+BLOCK_RECORDS: Final = 2**16
+"""Records whose codes are held in memory at once: 16 MB for 256 groupings into up to 256 groups."""
 
 
 def loss_of_query(query: GroupedTablesQuery | TableChoiceQuery) -> Loss:
@@ -53,16 +60,14 @@ class Counted:
 
 
 def count_grouped(groupings: Sequence[Grouping], tables: Sequence[tuple[int, ...]], table: Table) -> Counted:
-    """Count the tables of grouped values, end to end in the order of ``tables``.
-
-    In blocks of tables with few groupings, so that the memory does not grow with what the analyst asks for: running out
-    of it would tell the asker about the number of records.
-    """
-    parts = [_count_block(groupings, tables[block], table) for block in _blocks(tables)]
-    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-    return Counted(
-        np.concatenate([part.flat for part in parts]).astype(np.int64), np.concatenate([[0], np.cumsum(lengths)])
-    )
+    """Count the tables of grouped values, end to end in the order of ``tables``; in blocks, see the module."""
+    sizes = [_size(grouping, table.schema.sizes) for grouping in groupings]
+    lengths = [math.prod(sizes[g] for g in axes) for axes in tables]
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    flat = np.zeros(offsets[-1], dtype=np.int64)
+    for block in _blocks(tables):
+        _count_block(groupings, tables[block], table, flat[offsets[block.start] : offsets[block.stop]])
+    return Counted(flat, offsets)
 
 
 def _blocks(tables: Sequence[tuple[int, ...]]) -> Iterator[slice]:
@@ -76,15 +81,22 @@ def _blocks(tables: Sequence[tuple[int, ...]]) -> Iterator[slice]:
     yield slice(start, len(tables))
 
 
-def _count_block(groupings: Sequence[Grouping], tables: Sequence[tuple[int, ...]], table: Table) -> CountTables:
+def _count_block(
+    groupings: Sequence[Grouping], tables: Sequence[tuple[int, ...]], table: Table, out: NDArray[np.int64]
+) -> None:
+    """Add the counts of some tables to ``out``."""
     used = sorted({g for axes in tables for g in axes})
     sizes = [_size(groupings[g], table.schema.sizes) for g in used]
-    codes = np.empty((len(used), table.records), dtype=np.uint8 if max(sizes, default=1) <= 256 else np.uint16)
-    for row, g in zip(codes, used, strict=True):
-        grouping, found = groupings[g], table.codes[groupings[g].attribute]
-        row[:] = np.array(grouping.groups, dtype=codes.dtype)[found] if grouping.groups else found
+    dtype = np.uint8 if max(sizes, default=1) <= 256 else np.uint16
+    maps = [np.array(groupings[g].groups, dtype=dtype) for g in used]
     place = {g: i for i, g in enumerate(used)}
-    return contingencies(codes, sizes, [tuple(place[g] for g in axes) for axes in tables])
+    sets = [tuple(place[g] for g in axes) for axes in tables]
+    for start in range(0, table.records, BLOCK_RECORDS):
+        found = table.codes[:, start : start + BLOCK_RECORDS]
+        codes = np.empty((len(used), found.shape[1]), dtype=dtype)
+        for row, g, groups in zip(codes, used, maps, strict=True):
+            row[:] = groups[found[groupings[g].attribute]] if groups.size else found[groupings[g].attribute]
+        out += contingencies(codes, sizes, sets).flat
 
 
 def _size(grouping: Grouping, sizes: Sequence[int]) -> int:
@@ -117,6 +129,6 @@ def check_axes(tables: Sequence[tuple[int, ...]], groupings: Sequence[Grouping],
         total += cells
     if len({tuple(sorted(axes)) for axes in tables}) != len(tables):
         raise bad("views", "the same table twice", "ask for every table once")
-    if total > DEFAULT_CELL_LIMIT:
-        raise bad("views", f"{total:,} cells", f"at most {DEFAULT_CELL_LIMIT:,} are counted")
+    if total > MAX_CELLS:
+        raise bad("views", f"{total:,} cells", f"at most {MAX_CELLS:,} are counted")
     return total

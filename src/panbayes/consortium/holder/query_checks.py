@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from panbayes.bayesnet.learning.scores.registry import score_named
+from panbayes.consortium.agreement.limits import MAX_CELLS
 from panbayes.errors import InputError
 from panbayes.schema.schema import Schema
-from panbayes.tables.counting.count_tables import DEFAULT_CELL_LIMIT
 
 __all__ = ["bad", "cells_of", "check_attributes", "check_cells", "check_search"]
 
@@ -36,11 +36,11 @@ def check_attributes(field: str, attributes: Sequence[int], schema: Schema) -> N
 
 def check_cells(cells: int) -> None:
     """Refuse tables that are too large to be counted."""
-    if cells > DEFAULT_CELL_LIMIT:
+    if cells > MAX_CELLS:
         raise InputError(
             "degree",
             found=f"asks for tables of {cells:,} cells",
-            remedy=f"at most {DEFAULT_CELL_LIMIT:,} are counted; give a lower degree or a coarser schema",
+            remedy=f"at most {MAX_CELLS:,} are counted; give a lower degree or a coarser schema",
         )
 
 

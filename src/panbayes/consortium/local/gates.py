@@ -14,19 +14,24 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from traceback import print_exception
+from typing import Final
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
-from panbayes.consortium.holder.ledger.binding import fingerprint
+from panbayes.consortium.holder.ledger.binding import Fingerprint, fingerprint
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.protocol.transport import Ask
 from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError, PanbayesError
+from panbayes.privacy.written import show_fraction
 from panbayes.tables.table import Table
 
-__all__ = ["open_gates"]
+__all__ = ["MUCH", "open_gates", "write_down_look"]
+
+MUCH: Final = 10
+"""Above this ε the promise is weak: one release can make a person's value e¹⁰ times likelier than another."""
 
 
 @contextmanager
@@ -59,10 +64,8 @@ def _secure_gates(
     study: Study, tables: Mapping[str, Table], state: str | Path | None, stack: ExitStack
 ) -> dict[str, Ask]:
     records = {name: fingerprint(table) for name, table in tables.items()}
-    cabinet = Cabinet.in_state(state)
-    ledgers = cabinet.open({name: (table.schema.hash, records[name]) for name, table in tables.items()})
-    for ledger in ledgers.values():
-        stack.enter_context(ledger)
+    ledgers = _open_ledgers(tables, records, state, stack)
+    _warn(study, ledgers)
     owners: dict[Path | None, str] = {}
     for name, ledger in ledgers.items():
         if owners.setdefault(ledger.path, name) != name:
@@ -75,6 +78,51 @@ def _secure_gates(
         name: Gate(table, study, ledgers[name], SecureNoise(), report=_report, records=records[name]).ask
         for name, table in tables.items()
     }
+
+
+def write_down_look(study: Study, tables: Mapping[str, Table], *, state: str | Path | None = None) -> None:
+    """Write into every holder's ledger that ``study`` looks at all of its records without privacy."""
+    records = {name: fingerprint(table) for name, table in tables.items()}
+    with ExitStack() as stack:
+        for ledger in _open_ledgers(tables, records, state, stack).values():
+            ledger.look(study)
+
+
+def _open_ledgers(
+    tables: Mapping[str, Table], records: Mapping[str, Fingerprint], state: str | Path | None, stack: ExitStack
+) -> dict[str, Ledger]:
+    holders = {name: (table.schema.hash, records[name]) for name, table in tables.items()}
+    ledgers = Cabinet.in_state(state).open(holders, waiting=_say_on_terminal)
+    for ledger in ledgers.values():
+        stack.enter_context(ledger)
+    return ledgers
+
+
+def _warn(study: Study, ledgers: Mapping[str, Ledger]) -> None:
+    """Say what is to be thought of beforehand; nobody is asked anything.
+
+    A missing cap is mentioned on a terminal when a ledger is used for the first time, and not again.
+    """
+    summaries = {name: ledger.summary() for name, ledger in ledgers.items()}
+    new = [name for name, summary in summaries.items() if summary.cap is None and not summary.entries]
+    if new:
+        _say_on_terminal(
+            f"note: no cap is set for {', '.join(new)}: all studies together may spend any amount; set one with "
+            "`panbayes holder ledger cap NAME EPSILON`"
+        )
+    if study.epsilon is not None and study.epsilon > MUCH:
+        _say(
+            f"warning: the study grants ε = {show_fraction(study.epsilon)}: above {MUCH} little is promised to anybody"
+        )
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _say_on_terminal(line: str) -> None:
+    if sys.stderr.isatty():
+        _say(line)
 
 
 def _report(error: BaseException) -> None:

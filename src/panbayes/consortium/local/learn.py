@@ -21,7 +21,7 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.analyst.result import SMOOTHING, about, learn_structure
-from panbayes.consortium.local.gates import open_gates
+from panbayes.consortium.local.gates import open_gates, write_down_look
 from panbayes.errors import InputError
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.written import Written
@@ -147,6 +147,7 @@ def _learn(study: Study, named: Mapping[str, object], *, state: str | Path | Non
     tables = {name: _table(data, study, name) for name, data in named.items()}
     kind = next(iter(tables.values())).kind
     if not study.private:
+        write_down_look(study, tables, state=state)
         return replace(_without_noise(study, tables), frame_kind=kind)
     with open_gates(study, tables, state=state, simulate=simulate) as gates:
         federation = Federation(study, gates, simulated=simulate is not None)
@@ -171,7 +172,9 @@ def _table(data: object, study: Study, name: str) -> Table:
                 remedy="read it with Table.read, which keeps each person's first records",
             )
         return data
-    return Table.read(data, study.schema, argument=f"holder {name}")
+    # Where the number of records is private, that there are none is nobody's business.
+    private = study.adjacency == "add-remove"
+    return Table.read(data, study.schema, argument=f"holder {name}", may_be_empty=private)
 
 
 def _without_noise(study: Study, tables: Mapping[str, Table]) -> Network:

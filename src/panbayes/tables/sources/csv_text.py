@@ -1,9 +1,13 @@
-"""CSV and TSV files. They are read as text: no type is inferred, so no value can change how another is read."""
+"""CSV and TSV files. They are read as text: no type is inferred, so no value can change how another is read.
+
+What a line is spoils no other line (:mod:`panbayes.tables.sources.csv_lines`), and nothing below the header makes the
+file be refused. The header itself must be sound: it is public.
+"""
 
 from __future__ import annotations
 
-import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -11,45 +15,52 @@ from typing import Final
 import polars as pl
 
 from panbayes.errors import InputError
+from panbayes.tables.sources.csv_lines import mended, split_header
 from panbayes.tables.sources.source import Source
 
 __all__ = ["CSV"]
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 def _separator(suffix: str) -> str:
     return "\t" if suffix.lower() == ".tsv" else ","
 
 
-def _read(given: Path, _names: Sequence[str] | None, *, argument: str) -> pl.DataFrame:
-    """Read every column: that all lines have as many fields is what tells a whole file from a damaged one."""
-    raw = given.read_bytes().rstrip(b"\r\n")
+def _read(given: Path, names: Sequence[str] | None, *, argument: str) -> pl.DataFrame:
+    raw = given.read_bytes().removeprefix(_BYTE_ORDER_MARK)
     separator = _separator(given.suffix)
+    header, end = _header(raw, separator, argument=argument)
+    wanted = None if names is None else set(names)
+    places = [place for place, name in enumerate(header) if wanted is None or name in wanted]
+    body = raw[end:]
+    if not body or not places:
+        return pl.DataFrame(schema={header[place]: pl.String for place in places})
+    body = mended(body if body.endswith(b"\n") else body + b"\n", separator.encode(), len(header))
+    frame = pl.read_csv(io.BytesIO(body), separator=separator, has_header=False, infer_schema=False, columns=places)
+    return frame.rename(dict(zip(frame.columns, (header[place] for place in places), strict=True)))
+
+
+def _header(raw: bytes, separator: str, *, argument: str) -> tuple[list[str], int]:
+    """Return the names of the columns and where the records begin."""
     if not raw.strip():
         raise InputError(argument, found="is empty", remedy="give a file with a header and records")
-    if b"\0" in raw:
+    split = split_header(raw, separator.encode())
+    if split is None:
+        raise InputError(
+            argument, found="has a header with quotes that do not match", remedy="mend the first line of the file"
+        )
+    fields, end = split
+    if b"\0" in raw[:end]:
         raise InputError(argument, found="is a binary file", remedy="give a CSV file")
     try:
-        raw.decode("utf-8")
+        header = [field.decode("utf-8") for field in fields]
     except UnicodeDecodeError:
         raise InputError(argument, found="is not UTF-8 text", remedy="give a CSV file in UTF-8") from None
-    try:
-        header = next(csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), delimiter=separator))
-        # polars fills short lines with nulls; a short last line is how a copy that broke off looks.
-        last = raw.rpartition(b"\n")[2].decode("utf-8")
-        if '"' not in last and last.count(separator) + 1 != len(header):
-            raise csv.Error
-        frame = pl.read_csv(raw, separator=separator, infer_schema=False)
-    except (csv.Error, pl.exceptions.PolarsError, OSError):
-        raise InputError(
-            argument,
-            found="is a damaged or truncated CSV file",
-            remedy="write it again, with one header line and as many fields in every line",
-        ) from None
-    twice = next((name for name in header if header.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(argument, found=f'has two columns "{twice}"', remedy="give every column a name of its own")
-    # polars leaves doubled quotes in names as they are.
-    return frame.rename(dict(zip(frame.columns, header, strict=True)))
+    name, times = Counter(header).most_common(1)[0]
+    if times > 1:
+        raise InputError(argument, found=f'has two columns "{name}"', remedy="give every column a name of its own")
+    return header, end
 
 
 def _write(frame: pl.DataFrame, path: Path, suffix: str) -> None:

@@ -39,10 +39,15 @@ def sources() -> tuple[Source, ...]:
     return tuple(sorted(found.values(), key=lambda source: source.name.lower()))
 
 
-def read_columns(source: object, names: Sequence[str], *, argument: str) -> pl.DataFrame:
-    """Return the named columns of a file or data frame; complain about columns that are not there."""
+def read_columns(source: object, names: Sequence[str], *, argument: str, may_be_empty: bool = False) -> pl.DataFrame:
+    """Return the named columns of a file or data frame; complain about columns that are not there.
+
+    That there are no records is an error too, unless the table ``may_be_empty``: where the number of records is
+    private, nobody may be told.
+    """
     frame = _read(source, names, argument=argument)
-    absent = [name for name in names if name not in frame.columns]
+    present = set(frame.columns)
+    absent = [name for name in names if name not in present]
     if absent:
         shown = ", ".join(f'"{name}"' for name in absent[:5]) + (" …" if len(absent) > 5 else "")
         plural = "s" if len(absent) > 1 else ""
@@ -51,7 +56,7 @@ def read_columns(source: object, names: Sequence[str], *, argument: str) -> pl.D
             found=f"has no column{plural} {shown}, which the schema names",
             remedy="add the column or correct the schema",
         )
-    if frame.height == 0:
+    if frame.height == 0 and not may_be_empty:
         raise InputError(argument, found="holds no records", remedy="give a table with at least one record")
     return frame.select(names)
 
@@ -64,6 +69,8 @@ def read_frame(source: object, *, argument: str) -> pl.DataFrame:
 def _read(source: object, names: Sequence[str] | None, *, argument: str) -> pl.DataFrame:
     if isinstance(source, str | Path):
         path = Path(source)
+        if "\0" in str(path):
+            raise InputError(argument, found="holds a NUL, which no path can", remedy="check the path")
         try:
             return _source_of_file(path, argument=argument).read(path, names, argument=argument)
         except IsADirectoryError:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from panbayes.consortium.agreement.checks import check_plain, pure_grant
+from panbayes.consortium.agreement.limits import cells_of_all
 from panbayes.consortium.agreement.plan import Plan, Stage
 from panbayes.consortium.agreement.sets import all_sets, tables_stage
 from panbayes.consortium.agreement.strategy import Strategy
@@ -30,6 +31,7 @@ def tables(terms: Terms) -> Stage[TablesQuery]:
         terms,
         pure_grant(terms),
         tables=attributes,
+        cells=cells_of_all(terms.schema.sizes, 1),
         what=f"counts of {attributes} attributes",
         rule=lambda query: None if wanted(query.sets) else "the study says sets: every attribute alone, once",
     )

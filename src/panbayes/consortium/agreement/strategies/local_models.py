@@ -1,7 +1,7 @@
 """PrivBayes inside each holder: one model of the one holder, or one of each.
 
 The structure gets sε, the tables (1−s)ε, s the study's ``split``. With ``degree = "auto"`` the query names the study's
-θ and the most parents to consider, which is the asker's choice: ε does not depend on it.
+θ and the most parents to consider, up to :data:`AUTO_DEGREE`, which is the asker's choice: ε does not depend on it.
 
 Thesis: section "PrivBayes"; Theorem thm_privbayes_overall; Algorithm "Sharing the Noisy Model"; see errata 6.
 """
@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Final
 
 from panbayes.consortium.agreement.checks import check_degree, check_plain, check_score, pure_grant
+from panbayes.consortium.agreement.limits import cells_of_largest, cells_text
 from panbayes.consortium.agreement.plan import Fixed, Plan, Stage
 from panbayes.consortium.agreement.sets import tables_step
 from panbayes.consortium.agreement.strategy import Strategy, read_options
@@ -63,16 +64,19 @@ def model(terms: Terms) -> Stage[ModelQuery]:
         "structure_epsilon": Fixed("ε of the structure:", ratio(structure.amount)),
         "tables_epsilon": Fixed("ε of the tables:", ratio(tables.amount)),
     }
-    if not automatic:
+    if options.degree != "auto":
         fixed = {"degree": Fixed("degree", options.degree), **fixed}
+    degree = AUTO_DEGREE if options.degree == "auto" else options.degree
     choices = max(attributes - 1, 1)
     one = Selection(options.mechanism, (structure.amount / choices) ** 2)
     return Stage(
         ModelQuery,
         times=1,
         words="a whole model, learned inside the holder",
+        most=cells_text(attributes * cells_of_largest(terms.schema.sizes, degree + 1)),
         loss=grant,
         fixed=fixed,
+        rule=lambda query: None if query.degree <= degree else f"the study says degree: at most {degree}",
         steps=(
             Step.of(
                 f"{attributes - 1} choices of an attribute and its parents", Together((one,), choices), loss=structure

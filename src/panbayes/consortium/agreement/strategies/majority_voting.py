@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import comb
 from typing import Final
 
 from panbayes.consortium.agreement.checks import check_degree, check_plain, check_score, fixed_degree, pure_grant
+from panbayes.consortium.agreement.limits import cells_of_largest
 from panbayes.consortium.agreement.plan import Fixed, Plan, Stage
 from panbayes.consortium.agreement.sets import tables_stage
 from panbayes.consortium.agreement.strategy import Strategy, read_options
@@ -37,18 +39,20 @@ class Options:
 
 def votes(terms: Terms) -> Stage[ParentChoiceQuery]:
     """Return the stage of the votes."""
-    options, attributes = read_options(Options, terms), len(terms.schema)
+    options, attributes, degree = read_options(Options, terms), len(terms.schema), fixed_degree(terms)
     all_votes = pure_grant(terms).part(options.split)
     loss = all_votes.part(Fraction(1, attributes - 1))
     one = Selection(options.mechanism, loss.amount**2)
     what = f"{attributes - 1} choices of an attribute and its parents"
+    candidates = max((attributes - placed) * comb(placed, min(degree, placed)) for placed in range(1, attributes))
     return Stage(
         ParentChoiceQuery,
         times=attributes - 1,
         words=what,
+        most=f"{candidates:,} candidates",
         loss=loss,
         fixed={
-            "degree": Fixed("degree", fixed_degree(terms)),
+            "degree": Fixed("degree", degree),
             "score": Fixed("score", options.score),
             "mechanism": Fixed("mechanism", options.mechanism),
             "epsilon": Fixed("ε of a vote:", ratio(loss.amount)),
@@ -80,6 +84,7 @@ def tables(terms: Terms) -> Stage[TablesQuery]:
         terms,
         pure_grant(terms).part(1 - read_options(Options, terms).split),
         tables=attributes,
+        cells=attributes * cells_of_largest(terms.schema.sizes, size),
         what=f"counts of {attributes} tables",
         rule=rule,
     )

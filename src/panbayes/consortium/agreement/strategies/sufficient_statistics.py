@@ -10,6 +10,7 @@ from math import comb
 from typing import Final
 
 from panbayes.consortium.agreement.checks import check_degree, check_plain, fixed_degree, pure_grant
+from panbayes.consortium.agreement.limits import cells_of_all
 from panbayes.consortium.agreement.plan import Plan, Stage
 from panbayes.consortium.agreement.sets import all_sets, tables_stage
 from panbayes.consortium.agreement.strategy import Strategy
@@ -37,6 +38,7 @@ def tables(terms: Terms) -> Stage[TablesQuery]:
         terms,
         pure_grant(terms),
         tables=comb(attributes, size),
+        cells=cells_of_all(terms.schema.sizes, size),
         what=f"counts of all {comb(attributes, size)} sets of {size} attributes",
         rule=lambda query: None if wanted(query.sets) else f"the study says sets: all of {size} attributes, once each",
     )

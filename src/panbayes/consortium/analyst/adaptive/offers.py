@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from panbayes.consortium.agreement.strategies.adaptive import OFFERED_CELLS, TABLE_CELLS
 from panbayes.consortium.analyst.adaptive.division import CHOOSING, Division, Grant
 from panbayes.consortium.analyst.adaptive.estimation import Estimate
 from panbayes.consortium.analyst.adaptive.forest import Forest
@@ -30,12 +31,6 @@ CELL: Final = 4.0
 PENALTY: Final = 0.5
 MEAN_ABSOLUTE: Final = 0.8
 """E|z| of a normal variable in standard deviations, to the precision that matters here."""
-
-MOST_CELLS: Final = 512
-"""Cells of one table at most, however small the noise."""
-
-ALL_CELLS: Final = 8_000_000
-"""Cells of all tables offered at once at most: what is expected in them travels with the query."""
 
 MOST_PARAMETERS: Final = 2**20
 """A table p(x | parent, second) is not offered if it would have more entries, in values rather than groups."""
@@ -149,7 +144,7 @@ class _Cutter:
 
 
 def _cells(total: float, deviation: float, tables: int) -> float:
-    return min(total / (CELL * deviation), MOST_CELLS, ALL_CELLS / max(tables, 1))
+    return min(total / (CELL * deviation), TABLE_CELLS, OFFERED_CELLS / max(tables, 1))
 
 
 def _offer(axes: Sequence[tuple[int, Groups]], deviation: float, doubt: float = 0.0) -> Offer:

@@ -29,6 +29,12 @@ from panbayes.tables.table import Table, code_type
 
 __all__ = ["NOISY_MODEL", "PRIVBAYES"]
 
+POOLED_RECORDS: Final = 2**24
+"""Records of all holders pooled at most: shares of so many draws have standard errors below 1/8000."""
+
+POOLED_CODES: Final = 2**29
+"""Values of all pooled records at most, half a gigabyte of memory or one: no holder can ask for more by its word."""
+
 
 def _learn_privbayes(holders: Holders) -> Network:
     """Take the one holder's local model."""
@@ -40,18 +46,35 @@ def _learn_privbayes(holders: Holders) -> Network:
 
 
 def _learn_noisy_model(holders: Holders) -> Network:
-    """Draw n_j records from holder j's model, pool them, and learn without noise from the pool."""
+    """Draw n_j records from holder j's model, pool them, and learn without noise from the pool.
+
+    n_j is what holder j says. Where all together would be more than can be pooled, each gives its part of that.
+    """
     study = holders.study
     releases = _models(holders)
-    columns = []
+    records = _pooled_records({name: public_size(release) for name, release in releases.items()}, len(study.schema))
+    codes = np.empty((len(study.schema), sum(records.values())), dtype=code_type(study.schema))
+    filled = 0
     for name, release in sorted(releases.items()):
         answer = answer_of(release, ModelAnswer)
         local = fit(study.schema, *_local_model(answer, study.schema, public_size(release)), smoothing=SMOOTHING)
         seed = int(digest(study.hash, name, answer.cells.data.hex()), 16)
-        columns.append(local.sample_table(public_size(release), np.random.default_rng(seed)).codes)
-    pooled = ExactCounts(Table(study.schema, np.concatenate(columns, axis=1).astype(code_type(study.schema))))
+        drawn = local.sample_table(records[name], np.random.default_rng(seed)).codes
+        codes[:, filled : filled + records[name]] = drawn
+        filled += records[name]
+    pooled = ExactCounts(Table(study.schema, codes))
     degree = 1 if study.degree == "auto" else study.degree
     return fitted(study, learn_structure(replace(study, degree=degree), pooled), pooled, releases)
+
+
+def _pooled_records(sizes: Mapping[str, int], attributes: int) -> dict[str, int]:
+    """Return how many records are drawn for each holder: as many as it has people, or its part of the most.
+
+    >>> _pooled_records({"a": 10, "b": 30}, 4), _pooled_records({"a": 10**8, "b": 3 * 10**8}, 4)
+    ({'a': 10, 'b': 30}, {'a': 4194304, 'b': 12582912})
+    """
+    most, total = min(POOLED_RECORDS, POOLED_CODES // attributes), sum(sizes.values())
+    return {name: size if total <= most else size * most // total for name, size in sizes.items()}
 
 
 def _models(holders: Holders) -> Mapping[str, Release]:

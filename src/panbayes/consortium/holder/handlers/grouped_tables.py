@@ -33,10 +33,10 @@ from panbayes.schema.schema import Schema
 __all__ = ["GROUPED_TABLES"]
 
 
-def _events(query: GroupedTablesQuery, schema: Schema) -> dict[int, Event]:
-    """Return the noise of a table of each weight."""
-    loss, moved, whole = loss_of_query(query), moved_by_one(query, schema), sum(query.weights)
-    return {weight: loss.part(Fraction(weight, whole)).tables_event(moved) for weight in sorted(set(query.weights))}
+def _event(query: GroupedTablesQuery, schema: Schema, weight: int) -> Event:
+    """Return the noise of a table of this ``weight``."""
+    share = Fraction(weight, sum(query.weights))
+    return loss_of_query(query).part(share).tables_event(moved_by_one(query, schema))
 
 
 def _check(query: GroupedTablesQuery, schema: Schema, _size: int) -> None:
@@ -44,17 +44,20 @@ def _check(query: GroupedTablesQuery, schema: Schema, _size: int) -> None:
     check_axes(query.tables, query.groupings, sizes)
     if len(query.weights) != len(query.tables):
         raise bad("weights", f"{len(query.weights)} for {len(query.tables)} tables", "give one for each table")
-    for event in _events(query, schema).values():
-        check_noise(event)
+    for weight in (min(query.weights), max(query.weights)):  # the noise of the others lies between
+        check_noise(_event(query, schema, weight))
 
 
 def _answer(query: GroupedTablesQuery, counts: PrivateCounts, *, noise: Noise) -> GroupedTablesAnswer:
     counted = count_grouped(query.groupings, query.tables, counts.table)
     noisy = np.empty_like(counted.flat)
-    for weight, event in _events(query, counts.schema).items():
+    tables: dict[int, list[int]] = {}
+    for t, weight in enumerate(query.weights):
+        tables.setdefault(weight, []).append(t)
+    for weight in sorted(tables):
         # Tables of one weight are drawn together: each has its own fraction of the loss.
-        tables = [t for t, w in enumerate(query.weights) if w == weight]
-        cells = np.concatenate([np.arange(counted.offsets[t], counted.offsets[t + 1]) for t in tables])
+        cells = np.concatenate([np.arange(counted.offsets[t], counted.offsets[t + 1]) for t in tables[weight]])
+        event = _event(query, counts.schema, weight)
         noisy[cells] = noisy_counts(counted.flat[cells], event=event, noise=noise)
     return GroupedTablesAnswer(pack_cells(noisy))
 

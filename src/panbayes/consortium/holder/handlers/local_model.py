@@ -12,6 +12,7 @@ from typing import Final
 
 from panbayes.bayesnet.learning.search import GreedySearch, run
 from panbayes.bayesnet.structure import Structure
+from panbayes.consortium.agreement.limits import MAX_CELLS
 from panbayes.consortium.holder.handler import Handler
 from panbayes.consortium.holder.noisy_tables import noisy_tables, tables_event
 from panbayes.consortium.holder.private_counts import PrivateCounts
@@ -24,7 +25,6 @@ from panbayes.dp.noise import Noise
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.schema import Schema
-from panbayes.tables.counting.count_tables import DEFAULT_CELL_LIMIT
 
 __all__ = ["LOCAL_MODEL"]
 
@@ -56,7 +56,7 @@ def _fitting(structure: Structure, schema: Schema) -> Structure:
     """
     pairs = dict(structure.pairs)
     cells = {child: cells_of((*parents, child), schema) for child, parents in pairs.items()}
-    while sum(cells.values()) > DEFAULT_CELL_LIMIT:
+    while sum(cells.values()) > MAX_CELLS:
         child = max((child for child in pairs if pairs[child]), key=cells.__getitem__)
         largest = max(pairs[child], key=schema.sizes.__getitem__)
         pairs[child] = tuple(parent for parent in pairs[child] if parent != largest)

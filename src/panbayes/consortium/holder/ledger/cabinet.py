@@ -27,21 +27,37 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 import platformdirs
 
-from panbayes.consortium.holder.ledger.binding import Bindings
+from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint
+from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.errors import InputError, LedgerError
+from panbayes.files import sync_folder
 
-__all__ = ["SUFFIX", "Cabinet"]
+__all__ = ["PATIENCE", "SUFFIX", "Cabinet", "Waiting"]
 
 SUFFIX: Final = ".ledger"
+
+PATIENCE: Final = 1.0
+"""Seconds before somebody is told that a run waits."""
+
+POLL: Final = 0.02
+"""Seconds between two tries to take the lock."""
+
+Waiting: TypeAlias = Callable[[str], None]
+"""Who is told that a run waits, in one line."""
+
+
+def _patiently(_line: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +84,21 @@ class Cabinet:
         """Return the ledgers there are, by name."""
         return sorted(path for path in self.folder.glob(f"*{SUFFIX}") if not path.name.startswith("."))
 
-    def open(self, holders: Mapping[str, tuple[str, bytes]]) -> dict[str, Ledger]:
+    def open(
+        self,
+        holders: Mapping[str, tuple[str, Fingerprint]],
+        *,
+        waiting: Waiting = _patiently,
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> dict[str, Ledger]:
         """Open the ledger of each holder's records, or of this holder, or a new one; see the module.
 
         ``holders`` gives, by name, the hash of the schema and the fingerprint of the records under it. The ledgers are
         bound to the records; two holders with the same records get the same ledger. The caller closes them.
+
+        Who has to wait for another run to look and make is told by ``waiting``, once, and waits ``busy_seconds``.
         """
-        with self._locked(), ExitStack() as on_error:
+        with self._locked(waiting, busy_seconds), ExitStack() as on_error:
             bindings = {path: _bindings(path) for path in self.files()}
             ledgers: dict[str, Ledger] = {}
             for holder, (schema, records) in holders.items():
@@ -90,22 +114,46 @@ class Cabinet:
     def make_folder(self, *, argument: str = "state") -> None:
         """Make the folder, for its owner only, if there is none. ``argument`` names it in the error."""
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make(self.folder)
         except OSError as error:
             raise self._unusable(error, argument) from None
 
+    def _make(self, folder: Path) -> None:
+        """Make a folder and those above it; each name is on disk before a ledger lies under it."""
+        if folder.is_dir():
+            return
+        self._make(folder.parent)
+        folder.mkdir(mode=0o700 if folder == self.folder else 0o777, exist_ok=True)
+        sync_folder(folder.parent)
+
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self, waiting: Waiting, busy_seconds: float) -> Iterator[None]:
         self.make_folder()
         try:
             lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise self._unusable(error, "state") from None
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._take(lock, waiting, busy_seconds)
             yield
         finally:
             os.close(lock)
+
+    def _take(self, lock: int, waiting: Waiting, busy_seconds: float) -> None:
+        """Take the lock; the system would wait for ever, and say nothing."""
+        since, told = time.monotonic(), False
+        while not _taken(lock):
+            waited = time.monotonic() - since
+            if waited >= busy_seconds:
+                raise LedgerError(
+                    str(self.folder),
+                    found=f"is in use by another process, for {busy_seconds:g} seconds and more",
+                    remedy="let that one finish and run this again: what has been answered is free to ask for again",
+                )
+            if waited >= PATIENCE and not told:
+                told = True
+                waiting(f"waiting for another run that uses {self.folder}")
+            time.sleep(POLL)
 
     def _unusable(self, error: OSError, argument: str) -> InputError:
         reason = (error.strerror or "not writable").lower()
@@ -114,12 +162,20 @@ class Cabinet:
         )
 
 
+def _taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _bindings(path: Path) -> Bindings:
     with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
         return transaction.bindings()
 
 
-def _bound_to(bindings: Mapping[Path, Bindings], schema: str, records: bytes) -> Path | None:
+def _bound_to(bindings: Mapping[Path, Bindings], schema: str, records: Fingerprint) -> Path | None:
     """Return the ledger that is bound to these records; None if there is none."""
     paths = [path for path, bound in bindings.items() if bound.belongs_to(schema, records)]
     if len(paths) > 1:

@@ -2,26 +2,39 @@
 
 ::
 
-    head[0] = SHA-256("panbayes ledger 1", ledger)                      ledger: 32 random bytes drawn when it was made
+    head[0]       = SHA-256("panbayes ledger 1", ledger)            ledger: 32 random bytes drawn when it was made
+    commitment[i] = SHA-256("panbayes commitment 2", secret, study, question, loss, reply, notes)
+    head[i]       = SHA-256("panbayes entry 2", i, commitment[i], head[i-1])
+
+``secret`` are 32 random bytes drawn for this entry alone. ``study`` and ``question`` are the public hashes, ``loss``
+the exact ε with its privacy class, ``reply`` the digest of the reply, ``notes`` the digest of what the holder itself
+had written down before (:mod:`panbayes.consortium.holder.ledger.notes`): its caps, the studies it closed. The reply
+carries head[i], which must be known before it can be written; so ``reply`` is the SHA-256 of the release's bytes *with
+head[i-1] in the place of head[i]* (:func:`reply_digest`), and the stored bytes are the same release with head[i] filled
+in. Nothing of the answer, the size or the stamp is left out of the commitment.
+
+**Heads say nothing.** Whoever has heads before and after an entry could otherwise try every possible reply of another
+study until the hash fits. The secret never leaves the ledger, so a commitment, and with it a head, looks random to
+everybody else: it tells neither what others asked, nor what they were told, nor even that they asked. The holder can
+open one entry to an auditor (`panbayes holder ledger open`): its secret and all that its commitment hashes.
+
+An analyst who kept the heads of its releases can ask the holder for commitments and heads
+(`panbayes holder ledger show --json`), recompute the chain, and see that every head it holds is there. A ledger that
+was cut short or restored from a backup no longer contains the heads given out since, and cannot be made to.
+
+**Entries without a secret.** The first version of the ledger had none::
+
     head[i] = SHA-256("panbayes entry 1", i, study, question, loss, reply, head[i-1])
 
-``study`` and ``question`` are the public hashes, ``loss`` the exact ε with its privacy class, ``reply`` the digest of
-the reply. The reply itself carries head[i], which must be known before it can be written; so ``reply`` is the SHA-256
-of the release's bytes *with head[i-1] in the place of head[i]* (:func:`reply_digest`), and the stored bytes are the
-same release with head[i] filled in. Nothing of the answer, the size or the stamp is left out of the commitment.
-
-An analyst who kept the heads of its releases can ask the holder for the entries (`panbayes holder ledger show --json`),
-recompute the chain, and see that every head it holds is there. A ledger that was cut short or restored from a backup no
-longer contains the heads given out since, and cannot be made to.
-
-Heads depend on public facts, on releases already paid for and on the random number of the ledger, never on records.
+Such entries stay in the chain as they are, since their heads have gone out, and are named as unsalted: who holds heads
+of that time can still test guesses about the replies between them. Nothing can mend that.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -29,20 +42,54 @@ from panbayes.consortium.protocol.codec import encode
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.privacy.loss import Loss
 
-__all__ = ["Entry", "first_head", "loss_text", "next_head", "reply_digest"]
+__all__ = [
+    "Charge",
+    "Entry",
+    "commitment",
+    "first_head",
+    "loss_text",
+    "next_head",
+    "reply_digest",
+    "sha256",
+    "unsalted_head",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One charge: number ``sequence``, for this ``question`` of this ``study``, and the digest of the reply."""
+class Charge:
+    """What an entry says: for which ``question`` of which ``study``, at which loss, with the digest of the reply."""
 
-    sequence: int
     study: str
     question: str
     kind: str
     loss: Loss
     reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Charge):
+    """Charge number ``sequence``, and the ``head`` of the chain after it.
+
+    ``secret`` is what hides the commitment, and ``notes`` the digest of what the holder had written down before; both
+    are None in an entry of the first version, which is unsalted.
+    """
+
+    sequence: int
     head: str
+    secret: bytes | None = field(default=None, repr=False)
+    notes: str | None = None
+
+    @property
+    def commitment(self) -> str | None:
+        """What the head is computed from beside its place; None in an unsalted entry."""
+        return None if self.secret is None else commitment(self, secret=self.secret, notes=self.notes or "")
+
+    def expected_head(self, previous: str) -> str:
+        """Compute the head anew, from the one before."""
+        committed = self.commitment
+        if committed is None:
+            return unsalted_head(self, sequence=self.sequence, previous=previous)
+        return next_head(committed, sequence=self.sequence, previous=previous)
 
 
 def loss_text(loss: Loss) -> str:
@@ -56,13 +103,14 @@ def loss_text(loss: Loss) -> str:
     return json.dumps(loss.json(), separators=(",", ":"), sort_keys=True)
 
 
-def _hash(*parts: str | int) -> str:
+def sha256(*parts: str | int | None) -> str:
+    """Hash a list of texts and numbers; no two lists have the same bytes."""
     return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode()).hexdigest()
 
 
 def first_head(ledger: bytes) -> str:
     """Return the head of an empty ledger, from its random number."""
-    return _hash("panbayes ledger 1", ledger.hex())
+    return sha256("panbayes ledger 1", ledger.hex())
 
 
 def reply_digest(release: Release, *, previous: str) -> str:
@@ -70,6 +118,18 @@ def reply_digest(release: Release, *, previous: str) -> str:
     return hashlib.sha256(encode(msgspec.structs.replace(release, ledger=previous))).hexdigest()
 
 
-def next_head(*, sequence: int, study: str, question: str, loss: Loss, reply: str, previous: str) -> str:
-    """Return the head after one more entry."""
-    return _hash("panbayes entry 1", sequence, study, question, loss_text(loss), reply, previous)
+def commitment(charge: Charge, *, secret: bytes, notes: str) -> str:
+    """Commit to a charge, hidden by its ``secret``."""
+    said = (charge.study, charge.question, loss_text(charge.loss), charge.reply)
+    return sha256("panbayes commitment 2", secret.hex(), *said, notes)
+
+
+def next_head(committed: str, *, sequence: int, previous: str) -> str:
+    """Return the head after one more entry, from its commitment."""
+    return sha256("panbayes entry 2", sequence, committed, previous)
+
+
+def unsalted_head(charge: Charge, *, sequence: int, previous: str) -> str:
+    """Return the head after an entry of the first version."""
+    said = (charge.study, charge.question, loss_text(charge.loss), charge.reply)
+    return sha256("panbayes entry 1", sequence, *said, previous)

@@ -33,7 +33,17 @@ from panbayes.consortium.holder.ledger import versions
 from panbayes.errors import LedgerError
 from panbayes.files import new_file
 
-__all__ = ["BUSY_SECONDS", "atomic", "connect", "connect_memory", "connect_reading", "create", "guarded"]
+__all__ = [
+    "BUSY_SECONDS",
+    "atomic",
+    "connect",
+    "connect_memory",
+    "connect_reading",
+    "create",
+    "guarded",
+    "no_secret",
+    "secret",
+]
 
 BUSY_SECONDS: Final = 60.0
 """How long to wait for another process that holds the ledger."""
@@ -46,7 +56,7 @@ def create(path: Path) -> bool:
             # Nobody else knows the file yet: what counts is that it is on disk before it gets its name.
             connection.execute("PRAGMA journal_mode=OFF")
             with _begun(connection, write=True):
-                versions.migrate(connection, _secret)
+                versions.migrate(connection, secret)
     except FileExistsError:
         return False
     except OSError as error:
@@ -100,7 +110,7 @@ def connect_memory() -> sqlite3.Connection:
     """Make a ledger that is gone when it is closed. It is always the same one, so that a simulation can be repeated."""
     connection = _open()
     with _begun(connection, write=True):
-        versions.migrate(connection, lambda: bytes(32))
+        versions.migrate(connection, no_secret)
     connection.execute("PRAGMA foreign_keys=ON")
     return connection
 
@@ -144,7 +154,13 @@ def _open(path: Path | str = ":memory:", busy_seconds: float = BUSY_SECONDS) -> 
     )
 
 
-def _secret() -> bytes:
+def no_secret() -> bytes:
+    """Return 32 bytes that are always the same, for a ledger in memory: what is simulated can be repeated."""
+    return bytes(32)
+
+
+def secret() -> bytes:
+    """Draw 32 bytes that nobody can guess."""
     return secrets.token_bytes(32)
 
 
@@ -196,7 +212,7 @@ def _upgrade(connection: sqlite3.Connection, path: Path) -> None:
         _known_version(connection, path)  # another process may have brought it here, or further, meanwhile
         if list(connection.execute("PRAGMA integrity_check(1)")) != [("ok",)]:
             raise _damaged(path)
-        versions.migrate(connection, _secret)
+        versions.migrate(connection, secret)
         if list(connection.execute("PRAGMA foreign_key_check")):
             raise _damaged(path)
 

@@ -16,54 +16,75 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger import file as ledger_file
+from panbayes.consortium.holder.ledger.binding import Fingerprint
 from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.errors import InternalError, LedgerError
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss, total
+from panbayes.schema.declaration import hashed_text
 
 __all__ = ["Ledger", "Spending", "Summary"]
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one study may spend (its ``grant``) and has spent. ``study`` is its hash."""
+    """What one study may spend (its ``grant``) and has spent. ``study`` is its hash.
+
+    ``reserved`` is what the cap keeps for it: its grant, or what it had spent when it was ``closed``.
+    """
 
     study: str
     name: str
     grant: Loss
     spent: Loss
+    reserved: Loss
     entries: int
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Where a ledger stands: spending per study and in total, the cap, and where the chain begins and ends."""
+    """Where a ledger stands: spending per study and in total, the cap, and where the chain begins and ends.
+
+    The first ``unsalted`` entries are of the first version; ``looked`` names the studies without privacy.
+    """
 
     studies: tuple[Spending, ...]
     cap: Loss | None
     entries: int
     first: str
     head: str
+    unsalted: int = 0
+    looked: tuple[str, ...] = ()
 
     @property
     def spent(self) -> Loss:
         """The total over all studies, in the class of the cap where that can express it."""
-        return total((NOTHING if self.cap is None else self.cap.times(0), *(study.spent for study in self.studies)))
+        return self._total(study.spent for study in self.studies)
+
+    @property
+    def reserved(self) -> Loss:
+        """What all studies that have begun may come to."""
+        return self._total(study.reserved for study in self.studies)
 
     @property
     def left(self) -> Loss | None:
-        """What the cap leaves, None without a cap."""
-        return None if self.cap is None else self.cap.less(self.spent)
+        """What the cap leaves for further studies, None without a cap."""
+        return None if self.cap is None else self.cap.less(self.reserved)
+
+    def _total(self, losses: Iterable[Loss]) -> Loss:
+        return total((NOTHING if self.cap is None else self.cap.times(0), *losses))
 
 
 class Ledger:
@@ -130,12 +151,13 @@ class Ledger:
             if self._closed:
                 raise InternalError("a ledger was used after it was closed")
             with ledger_file.atomic(self._connection, self.path, write=write):
-                yield Transaction(self._connection, self.name)
+                draw = ledger_file.secret if self.durable else ledger_file.no_secret
+                yield Transaction(self._connection, self.name, draw)
         finally:
             self._lock.release()
 
-    def bind(self, schema: str, records: bytes) -> None:
-        """Bind the ledger to records (a fingerprint) under a schema, or refuse; see :meth:`Transaction.bind`."""
+    def bind(self, schema: str, records: Fingerprint) -> None:
+        """Bind the ledger to records under a schema's hash, or refuse; see :meth:`Transaction.bind`."""
         with self.transaction() as transaction:
             transaction.bind(schema, records)
 
@@ -144,22 +166,46 @@ class Ledger:
         with self.transaction() as transaction:
             transaction.set_cap(cap)
 
+    def close_study(self, study: str) -> None:
+        """Give no further answers to the study with this hash, and its rest back, for good; replays stay free."""
+        with self.transaction() as transaction:
+            if study not in transaction.closed():
+                transaction.note("closed", study)
+
+    def look(self, study: Study) -> None:
+        """Write down that everything was looked at without privacy, once for every study."""
+        content = hashed_text(study.canonical())
+        with self.transaction() as transaction:
+            if content not in transaction.looked():
+                transaction.note("looked", content)
+
     def summary(self) -> Summary:
         """Return where the ledger stands."""
         with self.transaction(write=False) as transaction:
             spent, releases = transaction.spent(), transaction.releases()
+            reserved, closed = transaction.reserved(), transaction.closed()
             studies = tuple(
                 Spending(
                     study.hash,
                     study.name,
                     study.grant,
                     spent.get(study.hash, NOTHING),
+                    reserved[study.hash],
                     releases.get(study.hash, 0),
+                    study.hash in closed,
                 )
                 for study in transaction.studies()
             )
             sequence, head = transaction.last()
-            return Summary(studies, transaction.cap(), sequence, transaction.first(), head)
+            return Summary(
+                studies,
+                transaction.cap(),
+                sequence,
+                transaction.first(),
+                head,
+                transaction.unsalted(),
+                tuple(transaction.looked().values()),
+            )
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry."""

@@ -15,10 +15,14 @@ from panbayes.consortium.agreement.terms import granted
 from panbayes.errors import LedgerError
 from panbayes.privacy.loss import Loss
 
-__all__ = ["Promise", "StoredStudy", "read_study"]
+__all__ = ["Promise", "StoredStudy", "read_name", "read_study"]
 
-Promise: TypeAlias = tuple[str, int | None]
-"""What a loss means: the adjacency, and how many records a person may have (None: the unit is the record)."""
+Promise: TypeAlias = tuple[str, int | None, str | None]
+"""What a loss means: the adjacency, how many records a person may have, and the column that says whose they are.
+
+The last two are None where the unit is the record. The column is "" where it is not known: a ledger of the first
+version did not write it down, and learns it when it is next used under that schema.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,8 @@ class StoredStudy:
     name: str
     schema: str
     grant: Loss
-    promise: Promise
+    adjacency: str
+    max_records: int | None
 
 
 def read_study(study: str, content: str, *, ledger: str) -> StoredStudy:
@@ -46,10 +51,19 @@ def read_study(study: str, content: str, *, ledger: str) -> StoredStudy:
             name=str(fields["name"]),
             schema=str(fields["schema"]),
             grant=granted(fields),
-            promise=(fields["adjacency"], fields["max_records"]),
+            adjacency=fields["adjacency"],
+            max_records=fields["max_records"],
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError):
         raise _damaged(ledger, study, "its content is not what panbayes writes") from None
+
+
+def read_name(content: str, *, ledger: str) -> str:
+    """Return the name of a study that was not charged, from its text; ``ledger`` names the ledger in the error."""
+    try:
+        return str(json.loads(content)["name"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise _damaged(ledger, "without privacy", "its content is not what panbayes writes") from None
 
 
 def _damaged(ledger: str, study: str, found: str) -> LedgerError:

@@ -13,9 +13,11 @@ from types import UnionType
 from typing import Any
 
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.holder.ledger.binding import Bindings, keyed
-from panbayes.consortium.holder.ledger.chain import Entry, first_head, loss_text
-from panbayes.consortium.holder.ledger.stored_study import Promise, StoredStudy, read_study
+from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint, keyed
+from panbayes.consortium.holder.ledger.chain import Charge, Entry, commitment, first_head, loss_text, next_head
+from panbayes.consortium.holder.ledger.notes import Note, What, notes_digest
+from panbayes.consortium.holder.ledger.stored_study import Promise, StoredStudy, read_name, read_study
+from panbayes.consortium.holder.ledger.versions import Draw, Layout, layout_of
 from panbayes.errors import InputError, InternalError, LedgerError
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss
@@ -28,10 +30,11 @@ __all__ = ["Transaction"]
 class Transaction:
     """A ledger inside BEGIN … COMMIT, alone with it if it was opened for writing; ends with the ``with`` block."""
 
-    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
-        """Work on a connection inside BEGIN … COMMIT; ``name`` is the ledger's in messages."""
+    def __init__(self, connection: sqlite3.Connection, name: str, draw: Draw) -> None:
+        """Work on a connection inside BEGIN … COMMIT; ``name`` is the ledger's in messages, ``draw`` gives secrets."""
         self.connection = connection
         self._name = name
+        self._draw = draw
 
     def secret(self, key: str) -> bytes:
         """Return the ledger's random number ("ledger", behind the first head) or its binding "key"."""
@@ -49,10 +52,10 @@ class Transaction:
         row = self._row("SELECT sequence, head FROM entries ORDER BY sequence DESC LIMIT 1", int, str)
         return (0, self.first()) if row is None else (row[0], row[1])
 
-    def recorded_head(self) -> str | None:
-        """Return the newest head as it is kept beside the entries, None before the first."""
-        value = self._meta("head")
-        return None if value is None else value.decode()
+    def recorded(self, key: str) -> str | None:
+        """Return the newest "head", or the digest of all "notes", as it is kept beside them; None before the first."""
+        value = self._meta(key)
+        return None if value is None else value.decode(errors="replace")
 
     def stored(self, question: str) -> tuple[bytes, bytes] | None:
         """Return the bytes of the question with this id and of its reply, if it was answered before."""
@@ -78,10 +81,12 @@ class Transaction:
 
     def entries(self) -> Iterator[Entry]:
         """Yield every entry in order."""
-        query = "SELECT sequence, study, question, kind, loss, reply, head FROM entries ORDER BY sequence"
-        rows = self._rows(query, int, str, str, str, str, str, str)
-        for sequence, study, question, kind, loss, reply, head in rows:
-            yield Entry(sequence, study, question, kind, self._loss(loss), reply, head)
+        query = (
+            "SELECT sequence, study, question, kind, loss, reply, head, secret, notes FROM entries ORDER BY sequence"
+        )
+        rows = self._rows(query, int, str, str, str, str, str, str, bytes | None, str | None)
+        for sequence, study, question, kind, loss, reply, head, secret, notes in rows:
+            yield Entry(study, question, kind, self._loss(loss), reply, sequence, head, secret, notes)
 
     def contents(self) -> Iterator[tuple[str, str]]:
         """Yield the hash and the stored text of every study, as they stand; see :meth:`studies`."""
@@ -93,23 +98,61 @@ class Transaction:
             yield read_study(study, content, ledger=self._name)
 
     def promises(self) -> set[Promise]:
-        """Return to whom the studies charged here promised their losses: adjacency, and records per person."""
-        return {study.promise for study in self.studies()}
+        """Return to whom the studies charged here promised their losses; see :data:`Promise`."""
+        units = dict(self._rows("SELECT schema, unit FROM units", str, str | None))
+        return {
+            (study.adjacency, study.max_records, None if study.max_records is None else units.get(study.schema) or "")
+            for study in self.studies()
+        }
+
+    def notes(self) -> list[Note]:
+        """Return what the holder wrote, in order."""
+        rows = self._rows("SELECT after, what, content FROM notes ORDER BY position", int, str, str | None)
+        return [Note(*row) for row in rows]
 
     def cap(self) -> Loss | None:
         """Return the cap in force."""
-        row = self._row("SELECT loss FROM caps ORDER BY position DESC LIMIT 1", str | None)
-        return None if row is None or row[0] is None else self._loss(row[0])
+        caps = self.caps()
+        return caps[-1][1] if caps else None
 
     def caps(self) -> list[tuple[int, Loss | None]]:
         """Return every cap there has been, each with the number of the entry after which it was set."""
-        rows = self._rows("SELECT after, loss FROM caps ORDER BY position", int, str | None)
-        return [(after, None if loss is None else self._loss(loss)) for after, loss in rows]
+        return [
+            (note.after, None if note.content is None else self._loss(note.content))
+            for note in self.notes()
+            if note.what == "cap"
+        ]
+
+    def closed(self) -> set[str]:
+        """Return the studies that the holder has closed, by their hashes."""
+        return {note.content for note in self.notes() if note.what == "closed" and note.content is not None}
+
+    def looked(self) -> dict[str, str]:
+        """Return the texts of the studies that looked at everything without privacy, each with its name."""
+        texts = [note.content for note in self.notes() if note.what == "looked" and note.content is not None]
+        return {text: read_name(text, ledger=self._name) for text in texts}
+
+    def unsalted(self) -> int:
+        """Count the entries of the first version, whose heads have no secret."""
+        return sum(count for (count,) in self._rows("SELECT COUNT(*) FROM entries WHERE secret IS NULL", int))
+
+    def reserved(self) -> dict[str, Loss]:
+        """Return what every study that has begun may come to: its grant, or what it had spent when it was closed."""
+        spent, closed = self.spent(), self.closed()
+        return {
+            study.hash: spent.get(study.hash, NOTHING) if study.hash in closed else study.grant
+            for study in self.studies()
+        }
 
     def bindings(self) -> Bindings:
         """Return which records the ledger belongs to."""
-        digests = dict(self._rows("SELECT schema, digest FROM bindings", str, bytes))
-        return Bindings(self.secret("key"), digests)
+        marks = [digest for (digest,) in self._rows("SELECT DISTINCT digest FROM marks", bytes)]
+        former = dict(self._rows("SELECT schema, digest FROM bindings", str, bytes))
+        return Bindings(self.secret("key"), marks, former)
+
+    def layout(self) -> Layout:
+        """Return the tables, indices and triggers of the file."""
+        return layout_of(self.connection)
 
     def damage(self) -> str | None:
         """Return what SQLite finds wrong with the file, None if nothing."""
@@ -118,25 +161,46 @@ class Transaction:
 
     def set_cap(self, cap: Loss | None) -> None:
         """Put another cap in force; the earlier ones stay on record."""
-        text = None if cap is None else self._text(cap)
-        self.connection.execute("INSERT INTO caps (after, loss) VALUES (?, ?)", (self.last()[0], text))
+        self.note("cap", None if cap is None else self._text(cap))
 
-    def bind(self, schema: str, records: bytes) -> None:
-        """Bind the ledger to ``records`` (a fingerprint), or refuse if it has been used for others.
+    def note(self, what: What, content: str | None) -> None:
+        """Write down what the holder did; see :mod:`panbayes.consortium.holder.ledger.notes`."""
+        self.connection.execute(
+            "INSERT INTO notes (after, what, content) VALUES (?, ?, ?)", (self.last()[0], what, content)
+        )
+        self._keep("notes", notes_digest(self.notes()))
+
+    def bind(self, schema: str, records: Fingerprint) -> None:
+        """Bind the ledger to ``records`` under a schema's hash, or refuse if it has been used for others.
 
         A binding under which nothing has been charged gives way.
         """
-        if self.bindings().belongs_to(schema, records):
-            return
-        if any(study.schema == schema for study in self.studies()):
-            raise LedgerError(
-                self._name,
-                found="belongs to other records than those given",
-                remedy="give the records it was first used for, or other people a name of their own; if the records "
-                "have changed for good, give them a new name and keep this ledger: people in both have then spent both",
+        if not self.bindings().belongs_to(schema, records):
+            if any(study.schema == schema for study in self.studies()):
+                raise LedgerError(
+                    self._name,
+                    found="belongs to other records than those given",
+                    remedy="give the records it was first used for, or other people a name of their own; if the "
+                    "records have changed for good, give them a new name and keep this ledger: people in both have "
+                    "then spent both",
+                )
+            self.connection.execute("DELETE FROM bindings WHERE schema = ?", (schema,))
+            self.connection.execute("DELETE FROM marks WHERE schema = ?", (schema,))
+        key = self.secret("key")
+        for mark in records.marks:
+            self.connection.execute(
+                "INSERT OR IGNORE INTO marks (schema, digest) VALUES (?, ?)", (schema, keyed(key, mark))
             )
-        digest = keyed(self.secret("key"), records)
-        self.connection.execute("INSERT OR REPLACE INTO bindings (schema, digest) VALUES (?, ?)", (schema, digest))
+        self.connection.execute("INSERT OR IGNORE INTO units (schema, unit) VALUES (?, ?)", (schema, records.unit))
+
+    def next_entry(self, charge: Charge) -> Entry:
+        """Return the entry that the charge will be, with its head: the secret that hides it is drawn here."""
+        sequence, previous = self.last()
+        secret, notes = self._draw(), notes_digest(self.notes())
+        committed = commitment(charge, secret=secret, notes=notes)
+        head = next_head(committed, sequence=sequence + 1, previous=previous)
+        said = (charge.study, charge.question, charge.kind, charge.loss, charge.reply)
+        return Entry(*said, sequence + 1, head, secret, notes)
 
     def record(self, entry: Entry, *, study: Study, asked: bytes, replied: bytes) -> None:
         """Append a charge together with the question and the reply it pays for."""
@@ -144,8 +208,8 @@ class Transaction:
             "INSERT OR IGNORE INTO studies (hash, content) VALUES (?, ?)", (entry.study, hashed_text(study.canonical()))
         )
         self.connection.execute(
-            "INSERT INTO entries (sequence, study, question, kind, loss, reply, head, asked, replied)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO entries (sequence, study, question, kind, loss, reply, head, asked, replied, secret, notes)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 entry.sequence,
                 entry.study,
@@ -156,10 +220,15 @@ class Transaction:
                 entry.head,
                 asked,
                 replied,
+                entry.secret,
+                entry.notes,
             ),
         )
         # Kept apart as well, so that a ledger cut short by hand shows.
-        self.connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('head', ?)", (entry.head.encode(),))
+        self._keep("head", entry.head)
+
+    def _keep(self, key: str, value: str) -> None:
+        self.connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value.encode()))
 
     def _meta(self, key: str) -> bytes | None:
         row = self._row("SELECT value FROM meta WHERE key = ?", bytes, given=(key,))

@@ -4,13 +4,17 @@
 checked                                         so that it shows if somebody
 =============================================== =====================================================================
 SQLite's own integrity                          cut or overwrote the file
+its tables, and the triggers on them            took away what guards them, or added something
 numbers 1, 2, 3, … and the newest head          removed entries from the middle or the end
-every head from the entry and the head before   edited, swapped or inserted an entry
+every head from the entry and the head before   edited, swapped or inserted an entry, salted or not
+every note (caps, closed studies), by their     edited, removed or inserted a cap
+digest in each entry and by the newest one
 every question: its id, its study, its kind     put another question under a charge
 every loss against the question                 charged less than was asked for
 every reply: its digest, its head, its stamp    exchanged a reply, or kept a simulated one
 every study's content against its hash          changed what a study was granted
 spending of each study, and of all at each time spent more than agreed
+answers after a study was closed                went on all the same
 heads that others received                      restored an older copy, or wrote a new history
 =============================================== =====================================================================
 
@@ -21,12 +25,15 @@ for the heads that came with their releases.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from panbayes.consortium.holder.handler import handler_of
-from panbayes.consortium.holder.ledger.chain import Entry, next_head, reply_digest
+from panbayes.consortium.holder.ledger.chain import Entry, reply_digest
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.notes import WHATS, Note, notes_digest
 from panbayes.consortium.holder.ledger.stored_study import read_study
 from panbayes.consortium.holder.ledger.transaction import Transaction
+from panbayes.consortium.holder.ledger.versions import Layout, newest_layout
 from panbayes.consortium.protocol.codec import MalformedError, decode_question, decode_reply
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.consortium.protocol.queries import Query
@@ -60,6 +67,7 @@ def _faults(transaction: Transaction, ledger: Ledger, heads: Iterable[str]) -> I
     if damage is not None:
         yield f"the file is damaged: {damage}"
         return
+    yield from _layout_faults(transaction.layout())
     grants: dict[str, Loss] = {}
     for study, content in transaction.contents():
         try:
@@ -69,39 +77,58 @@ def _faults(transaction: Transaction, ledger: Ledger, heads: Iterable[str]) -> I
     first = head = transaction.first()
     chain = {first}
     spent: dict[str, Loss] = {}
-    caps = transaction.caps()
+    notes, caps = transaction.notes(), transaction.caps()
     for number, entry in enumerate(transaction.entries(), start=1):
         where = f"entry {entry.sequence}"
         if entry.sequence != number:
             yield f"entry {number} is missing"
             return
         yield from (f"{where}: {fault}" for fault in _entry_faults(transaction, entry, head, private=ledger.durable))
+        before = [note for note in notes if note.after < number]
+        if entry.notes is not None and entry.notes != notes_digest(before):
+            yield f"{where}: a cap or another note before it has been changed, or is missing"
         spent[entry.study] = entry.loss.add(spent.get(entry.study, NOTHING))
         if entry.study not in grants or not spent[entry.study].implies(grants[entry.study]):
             yield f"{where}: its study has spent more than it was granted"
+        if any(note.what == "closed" and note.content == entry.study for note in before):
+            yield f"{where}: its study had been closed"
         cap = next((loss for after, loss in reversed(caps) if after < number), None)
         if cap is not None and not total(spent.values()).implies(cap):
             yield f"{where}: the total is above the cap in force"
         head = entry.head
         chain.add(head)
-    if (transaction.recorded_head() or first) != head:
+    if (transaction.recorded("head") or first) != head:
         yield "the newest entries are missing"
+    yield from _note_faults(notes, transaction.recorded("notes"))
     for received in heads:
         if received not in chain:
             yield f"head {received[:12]}… was given out and is not here: an older copy was restored, or it is forged"
 
 
+def _layout_faults(found: Layout) -> Iterator[str]:
+    expected = newest_layout()
+    for kind, name in sorted({*found, *expected}):
+        if (kind, name) not in found:
+            yield f"the {kind} {name} is missing: what it guards can be changed by a slip"
+        elif (kind, name) not in expected:
+            yield f"the {kind} {name} is none of panbayes's"
+        elif found[kind, name] != expected[kind, name]:
+            yield f"the {kind} {name} has been changed"
+
+
+def _note_faults(notes: list[Note], recorded: str | None) -> Iterator[str]:
+    if recorded != notes_digest(notes):
+        yield "a cap or another note has been changed, or is missing"
+    if any(later.after < earlier.after for earlier, later in pairwise(notes)):
+        yield "the notes are not in order"
+    yield from (f"there is a note of an unknown kind ({note.what})" for note in notes if note.what not in WHATS)
+
+
 def _entry_faults(transaction: Transaction, entry: Entry, previous: str, *, private: bool) -> Iterator[str]:
-    expected = next_head(
-        sequence=entry.sequence,
-        study=entry.study,
-        question=entry.question,
-        loss=entry.loss,
-        reply=entry.reply,
-        previous=previous,
-    )
-    if expected != entry.head:
+    if entry.expected_head(previous) != entry.head:
         yield "its head does not follow from it and the one before"
+    if (entry.secret is None) != (entry.notes is None):
+        yield "it is neither salted nor unsalted"
     stored = transaction.stored(entry.question)
     if stored is None:
         yield "its question is missing"

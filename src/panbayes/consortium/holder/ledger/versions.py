@@ -13,15 +13,33 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from typing import Final, TypeAlias
 
-__all__ = ["APPLICATION", "MIGRATIONS", "Draw", "Migration", "append_only", "migrate", "newest", "version_of"]
+from panbayes.consortium.holder.ledger.notes import Note, notes_digest
+
+__all__ = [
+    "APPLICATION",
+    "MIGRATIONS",
+    "Draw",
+    "Layout",
+    "Migration",
+    "append_only",
+    "layout_of",
+    "migrate",
+    "newest",
+    "newest_layout",
+    "version_of",
+]
 
 Draw: TypeAlias = Callable[[], bytes]
 """A source of 32 bytes: secret ones for a ledger on disk."""
 
 Migration: TypeAlias = Callable[[sqlite3.Connection, Draw], None]
 """A step from one version to the next."""
+
+Layout: TypeAlias = dict[tuple[str, str], str | None]
+"""The tables, indices and triggers of a ledger: kind and name, and the statement that made each."""
 
 APPLICATION: Final = int.from_bytes(b"panb", "big")
 """What SQLite's ``application_id`` says in every ledger."""
@@ -65,7 +83,32 @@ def _to_version_1(connection: sqlite3.Connection, draw: Draw) -> None:
     connection.execute(f"PRAGMA application_id={APPLICATION}")
 
 
-MIGRATIONS: tuple[Migration, ...] = (_to_version_1,)
+_VERSION_2: Final = """
+CREATE TABLE notes (position INTEGER PRIMARY KEY, after INTEGER NOT NULL, what TEXT NOT NULL, content TEXT);
+INSERT INTO notes SELECT position, after, 'cap', loss FROM caps ORDER BY position;
+DROP TABLE caps;
+ALTER TABLE entries ADD COLUMN secret BLOB;
+ALTER TABLE entries ADD COLUMN notes TEXT;
+CREATE TABLE units (schema TEXT PRIMARY KEY, unit TEXT);
+CREATE TABLE marks (schema TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (schema, digest))
+"""
+
+
+def _to_version_2(connection: sqlite3.Connection, _draw: Draw) -> None:
+    """Salt what is charged from now on, and put caps among the notes.
+
+    Entries of version 1 keep their heads, which have gone out, and have no secret. Bindings of version 1 stay too, and
+    find their records; the marks beside them are written when the ledger is next used.
+    """
+    for statement in _VERSION_2.split(";"):
+        connection.execute(statement)
+    append_only(connection, "notes")
+    rows = connection.execute("SELECT after, what, content FROM notes ORDER BY position")
+    digest = notes_digest(Note(*row) for row in rows)
+    connection.execute("INSERT INTO meta VALUES ('notes', ?)", (digest.encode(),))
+
+
+MIGRATIONS: tuple[Migration, ...] = (_to_version_1, _to_version_2)
 """Every step there has ever been, in order."""
 
 
@@ -84,3 +127,18 @@ def migrate(connection: sqlite3.Connection, draw: Draw) -> None:
     for step in MIGRATIONS[version_of(connection) :]:
         step(connection, draw)
     connection.execute(f"PRAGMA user_version={newest()}")
+
+
+def layout_of(connection: sqlite3.Connection) -> Layout:
+    """Return what a ledger's file is made of."""
+    return {
+        (str(kind), str(name)): statement
+        for kind, name, statement in connection.execute("SELECT type, name, sql FROM sqlite_master")
+    }
+
+
+def newest_layout() -> Layout:
+    """Return what a ledger of the newest version is made of."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, lambda: bytes(32))
+        return layout_of(connection)

@@ -1,4 +1,4 @@
-"""A made-up second version of the ledger, to try the machinery of versions on.
+"""A made-up version of the ledger beyond the newest, to try the machinery of versions on.
 
 It rebuilds the table of studies, which the entries refer to, adds a column to the entries and writes more than SQLite
 keeps in its cache, so that half a migration reaches the file before the commit.
@@ -21,14 +21,14 @@ STATEMENTS = (
     "INSERT INTO new_studies (hash, content) SELECT hash, content FROM studies ORDER BY rowid",
     "DROP TABLE studies",
     "ALTER TABLE new_studies RENAME TO studies",
-    "ALTER TABLE entries ADD COLUMN salt BLOB",
+    "ALTER TABLE entries ADD COLUMN more BLOB",
     "DROP TRIGGER entries_update",
-    "UPDATE entries SET salt = zeroblob(20000)",
+    "UPDATE entries SET more = zeroblob(20000)",
     "DROP TRIGGER entries_delete",
 )
 
 
-def to_version_2(connection: sqlite3.Connection, draw: Draw, *, kill_at: int | None = None) -> None:
+def to_made_up(connection: sqlite3.Connection, draw: Draw, *, kill_at: int | None = None) -> None:
     """Take the step; die just before the statement ``kill_at``."""
     for number, statement in enumerate(STATEMENTS):
         if number == kill_at:
@@ -43,9 +43,9 @@ def to_version_2(connection: sqlite3.Connection, draw: Draw, *, kill_at: int | N
 
 @contextmanager
 def known(*more: Migration) -> Iterator[None]:
-    """Let this process know version 1 and further ones, each by the step that leads to it."""
+    """Let this process know further versions than there are, each by the step that leads to it."""
     before = versions.MIGRATIONS
-    vars(versions)["MIGRATIONS"] = (before[0], *more)
+    vars(versions)["MIGRATIONS"] = (*before, *more)
     try:
         yield
     finally:

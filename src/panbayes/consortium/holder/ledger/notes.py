@@ -1,0 +1,48 @@
+"""What the holder itself writes into its ledger, beside the charges: in order, for good.
+
+========== ====================================== ============================================================
+what       content                                means
+========== ====================================== ============================================================
+``cap``    the loss, or nothing                   from here on all studies together may spend this; no cap
+``closed`` the study's hash                       the study gets no further answers, its rest is free again
+``looked`` the study's text                       everything was looked at without privacy (``non-private``)
+========== ====================================== ============================================================
+
+Every note says after which entry it was written. The commitment of an entry covers all notes before it, so that a cap
+that was edited or removed by hand shows in the chain; those since the newest entry are held by a digest beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+from panbayes.consortium.holder.ledger.chain import sha256
+
+__all__ = ["WHATS", "Note", "What", "notes_digest"]
+
+What: TypeAlias = Literal["cap", "closed", "looked"]
+
+WHATS: Final[tuple[What, ...]] = get_args(What)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note that was written after entry number ``after``."""
+
+    after: int
+    what: str
+    content: str | None
+
+
+def notes_digest(notes: Iterable[Note]) -> str:
+    """Hash notes, each with all before it.
+
+    >>> notes_digest([Note(0, "cap", None)]) == notes_digest([])
+    False
+    """
+    digest = sha256("panbayes notes 1")
+    for note in notes:
+        digest = sha256(note.after, note.what, note.content, digest)
+    return digest

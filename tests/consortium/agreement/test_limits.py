@@ -1,0 +1,121 @@
+"""How large a question may be: the edges of what the adaptive strategy's plan lets pass, and what tables have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from math import prod
+
+import msgspec
+import pytest
+
+from panbayes.consortium.agreement.limits import (
+    MAX_CELLS,
+    cells_of_all,
+    cells_of_grouped,
+    cells_of_largest,
+    cells_text,
+)
+from panbayes.consortium.agreement.strategies.adaptive import CHOICES, TABLES
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.protocol.cells import Cells
+from panbayes.consortium.protocol.queries import (
+    GroupedTablesQuery,
+    Grouping,
+    Query,
+    TableCandidate,
+    TableChoiceQuery,
+)
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
+
+SIZES = (40, 40, 3)
+SCHEMA = Schema("s", tuple(Attribute(f"a{i}", categories=tuple(range(size))) for i, size in enumerate(SIZES)))
+STUDY = Study("limits", SCHEMA, "adaptive", 1)
+TOO_MANY = "the study says tables: at most 3,155 cells together"
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_cells_of_sets_are_those_of_their_tables(length: int) -> None:
+    sets = [prod(found) for found in combinations(SIZES, length)]
+    assert cells_of_all(SIZES, length) == sum(sets)
+    assert cells_of_largest(SIZES, length) == max(sets)
+
+
+def test_cells_of_grouped_tables_are_counted_by_groups() -> None:
+    groupings = (Grouping(0, ()), Grouping(1, (0, 5, 2) + (1,) * 37), Grouping(2, (1, 0, 1)))
+    assert cells_of_grouped([(), (0,), (1, 2), (2, 1, 0)], groupings, SIZES) == 1 + 40 + 12 + 480
+    assert cells_of_grouped([], (), SIZES) == 0
+    for tables, found in (([(0, 3)], groupings), ([(3,), (0,)], groupings), ([()], (Grouping(3, ()),))):
+        assert cells_of_grouped(tables, found, SIZES) is None
+
+
+def test_the_text_never_says_more_than_fits_into_a_message() -> None:
+    assert cells_text(1234) == "1,234 cells"
+    assert cells_text(10**20) == f"{MAX_CELLS:,} cells"
+
+
+def tables(groups: int, number: int = 1, groupings: int = 0) -> GroupedTablesQuery:
+    """So many tables: all of 40·40 cells but the last, which has 40·``groups``."""
+    grouped = Grouping(1, tuple(min(v, groups - 1) for v in range(40)))
+    found = (Grouping(0, ()), Grouping(1, ()), grouped, *[Grouping(2, ())] * groupings)
+    views = ((0, 1),) * (number - 1) + ((0, 2),)
+    return GroupedTablesQuery("pure", "replace", found, views, (1,) * number, "1/2")
+
+
+def small(number: int, weights: int | None = None, groupings: int = 1) -> GroupedTablesQuery:
+    found = (Grouping(2, ()),) * groupings
+    return GroupedTablesQuery("pure", "replace", found, ((0,),) * number, (1,) * (weights or number), "1/2")
+
+
+def choice(number: int = 1, picks: int = 1, taken: int = 0, groupings: int = 2) -> TableChoiceQuery:
+    found = (Grouping(0, ()), Grouping(2, ()), *[Grouping(2, ())] * (groupings - 2))
+    candidates = (TableCandidate((0, 1), 0),) * number
+    return TableChoiceQuery(
+        "pure", "replace", found, candidates, Cells(2, b""), "once", ((0, 1),) * taken, picks, "1/2"
+    )
+
+
+EDGES: list[tuple[Callable[..., Query], dict[str, int], dict[str, int], str]] = [
+    (tables, {"groups": 38, "number": 2}, {"groups": 39, "number": 2}, TOO_MANY),
+    (small, {"number": 12}, {"number": 13}, "the study says tables: at most 12"),
+    (small, {"number": 1, "weights": 12}, {"number": 1, "weights": 13}, "the study says tables: at most 12"),
+    (small, {"number": 1, "groupings": 36}, {"number": 1, "groupings": 37}, "the study says tables: at most 12"),
+    (choice, {"picks": 3}, {"picks": 4}, "the study says picks: at most 3"),
+    (choice, {"taken": 3}, {"taken": 4}, "the study says picks: at most 3"),
+    (choice, {"number": 9}, {"number": 10}, "the study says candidates: at most 9"),
+    (choice, {"groupings": 27}, {"groupings": 28}, "the study says candidates: at most 9"),
+]
+
+
+@pytest.mark.parametrize(("ask", "most", "more", "text"), EDGES)
+def test_the_plan_lets_pass_what_it_says_and_no_more(
+    ask: Callable[..., Query], most: dict[str, int], more: dict[str, int], text: str
+) -> None:
+    assert STUDY.plan.complaint(ask(**most)) is None
+    assert STUDY.plan.complaint(ask(**more)) == text
+
+
+def test_the_number_of_cells_is_held_to_the_last() -> None:
+    """83 values and 1,024 cells for each of three attributes: 3,155 cells pass, 3,156 do not."""
+    views = tables(groups=38, number=2)
+    assert cells_of_grouped(views.tables, views.groupings, SIZES) == 3_120
+    for extra, complaint in ((35, None), (36, TOO_MANY)):
+        last = Grouping(0, tuple(min(v, extra - 1) for v in range(40)))
+        query = msgspec.structs.replace(
+            views, groupings=(*views.groupings, last), tables=(*views.tables, (3,)), weights=(1, 1, 1)
+        )
+        assert STUDY.plan.complaint(query) == complaint
+
+
+@pytest.mark.parametrize("axes", [(), (0,)])
+def test_candidates_have_two_or_three_attributes(axes: tuple[int, ...]) -> None:
+    query = msgspec.structs.replace(choice(), candidates=(TableCandidate(axes, 0),))
+    assert STUDY.plan.complaint(query) == "the study says candidates: of two or three attributes"
+    three = msgspec.structs.replace(choice(groupings=3), candidates=(TableCandidate((0, 1, 2), 0),))
+    assert STUDY.plan.complaint(three) is None
+
+
+def test_it_asks_six_times_at_most() -> None:
+    assert (TABLES, CHOICES) == (4, 2)
+    assert [stage.times for stage in STUDY.plan.stages] == [4, 2]

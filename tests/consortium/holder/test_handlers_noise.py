@@ -1,0 +1,267 @@
+"""What a holder draws is what the loss pays for, draw by draw: exact scales, the right number, each cell its own.
+
+The noise is written down by hand for every kind of query, class of privacy, adjacency and number of records per person,
+as theorems give it; the source of noise is one that keeps what it is asked for. So nothing here is statistical: a scale
+that is off by any factor fails, and so does a draw too few or too many.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from panbayes.bayesnet.learning.search import GreedySearch
+from panbayes.consortium.protocol.answers import (
+    Answer,
+    GroupedTablesAnswer,
+    ModelAnswer,
+    TableChoiceAnswer,
+    TablesAnswer,
+)
+from panbayes.consortium.protocol.cells import pack_cells, unpack_cells
+from panbayes.consortium.protocol.queries import (
+    GroupedTablesQuery,
+    Grouping,
+    ModelQuery,
+    ParentChoiceQuery,
+    Query,
+    TableCandidate,
+    TableChoiceQuery,
+    TablesQuery,
+)
+from panbayes.dp import sensitivity
+from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.events import Rule
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema, Unit
+from panbayes.tables.counting.count_tables import contingency
+from panbayes.tables.table import Table
+from tests.consortium.holder.examples import answer
+
+SIZES = (2, 3, 2, 4)
+ATTRIBUTES = tuple(Attribute(f"a{i}", categories=tuple(range(size))) for i, size in enumerate(SIZES))
+PERSONS, RECORDS = 40, 90
+CODES = np.stack([np.random.default_rng(1).integers(0, size, RECORDS) for size in SIZES]).astype(np.uint8)
+
+Privacy = Literal["pure", "zcdp"]
+PROMISES: list[tuple[Privacy, Adjacency]] = [
+    ("pure", "replace"),
+    ("pure", "add-remove"),
+    ("zcdp", "replace"),
+    ("zcdp", "add-remove"),
+]
+RULES: dict[Privacy, Rule] = {"pure": "permute-and-flip", "zcdp": "exponential"}
+MOVES: dict[Adjacency, int] = {"replace": 2, "add-remove": 1}
+"""Cells of a table that one record can change by one, under each adjacency."""
+
+
+@dataclass
+class KeptNoise:
+    """A source that keeps what it is asked for and gives every cell another number: 1000, 1001, … over all draws."""
+
+    drawn: list[tuple[str, int, Fraction]] = field(default_factory=list)
+    given: int = 1000
+    private: bool = False
+
+    def _numbers(self, law: str, size: int, parameter: Fraction) -> NDArray[np.int64]:
+        self.drawn.append((law, size, parameter))
+        self.given += size
+        return np.arange(self.given - size, self.given)
+
+    def discrete_laplace(self, size: int, *, scale: Fraction) -> NDArray[np.int64]:
+        return self._numbers("laplace", size, scale)
+
+    def discrete_gaussian(self, size: int, *, variance: Fraction) -> NDArray[np.int64]:
+        return self._numbers("gaussian", size, variance)
+
+    def bernoulli(self, size: int, *, probability: Fraction) -> NDArray[np.bool_]:
+        raise AssertionError(f"no query tosses {size} coins of {probability}")
+
+    def select(self, scores: NDArray[np.float64], *, scale: Fraction, mechanism: Rule) -> int:
+        self.drawn.append((mechanism, scores.size, scale))
+        return 0
+
+    def spawn(self, _key: bytes, /) -> KeptNoise:
+        return self
+
+
+def table(max_records: int | None) -> Table:
+    """The same records: of anybody, or of persons with so many at most."""
+    if max_records is None:
+        return Table(Schema("s", ATTRIBUTES), CODES)
+    return Table(Schema("s", ATTRIBUTES, unit=Unit("who", max_records)), CODES, PERSONS)
+
+
+def drawn_for(query: Query, max_records: int | None = None) -> tuple[list[tuple[str, int, Fraction]], Answer]:
+    noise = KeptNoise()
+    found = answer(query, table(max_records), noise=noise)
+    return noise.drawn, found
+
+
+def exact(sets: list[tuple[int, ...]]) -> list[NDArray[np.int64]]:
+    return [contingency(CODES, SIZES, attributes).ravel() for attributes in sets]
+
+
+def assert_every_cell_has_its_own(noisy: NDArray[np.int64], counts: NDArray[np.int64], cells: int) -> None:
+    """The numbers added are those drawn, each once, whatever their order."""
+    assert np.sort(noisy - counts).tolist() == list(range(1000, 1000 + cells))
+
+
+each_unit = pytest.mark.parametrize("max_records", [None, 1, 3], ids=["records", "one each", "three each"])
+each_promise = pytest.mark.parametrize(("privacy", "adjacency"), PROMISES)
+
+
+@each_unit
+@pytest.mark.parametrize("sets", [((0, 1),), ((0, 1), (3,), (2, 1, 0))])
+def test_tables_get_laplace_noise_of_scale_2mt_over_epsilon(
+    sets: tuple[tuple[int, ...], ...], max_records: int | None
+) -> None:
+    epsilon = Fraction(1, 7)
+    drawn, found = drawn_for(TablesQuery(sets, str(epsilon), clip=False), max_records)
+    counts = np.concatenate(exact(list(sets)))
+    assert drawn == [("laplace", counts.size, 2 * (max_records or 1) * len(sets) / epsilon)]
+    assert isinstance(found, TablesAnswer)
+    assert_every_cell_has_its_own(unpack_cells(found.cells), counts, counts.size)
+
+
+GROUPINGS = (Grouping(0, ()), Grouping(1, ()), Grouping(3, (0, 1, 0, 1)))
+VIEWS = ((), (0,), (1, 0), (2,))
+WEIGHTS = (1, 3, 1, 2)
+
+
+def tables_query(privacy: Privacy, adjacency: Adjacency, loss: Fraction) -> GroupedTablesQuery:
+    return GroupedTablesQuery(privacy, adjacency, GROUPINGS, VIEWS, WEIGHTS, str(loss))
+
+
+def table_noise(privacy: Privacy, adjacency: Adjacency, records: int, loss: Fraction) -> tuple[str, Fraction]:
+    """Laplace noise of scale Δ₁/ε, or Gaussian noise of variance Δ₂²/(2ρ), for one table at a loss of its own."""
+    moves = MOVES[adjacency]
+    if privacy == "pure":
+        return "laplace", moves * records / loss
+    return "gaussian", moves * records**2 / (2 * loss)
+
+
+@each_unit
+@each_promise
+def test_each_grouped_table_gets_the_noise_of_its_own_weight(
+    privacy: Privacy, adjacency: Adjacency, max_records: int | None
+) -> None:
+    loss = Fraction(1, 5)
+    drawn, found = drawn_for(tables_query(privacy, adjacency, loss), max_records)
+    by_hand = exact([(), (0,), (1, 0)])
+    counts = [*by_hand, np.bincount(CODES[3] % 2)]
+    expected = []
+    for weight in sorted(set(WEIGHTS)):
+        law, parameter = table_noise(privacy, adjacency, max_records or 1, loss * weight / sum(WEIGHTS))
+        cells = sum(table.size for table, w in zip(counts, WEIGHTS, strict=True) if w == weight)
+        expected.append((law, cells, parameter))
+    assert drawn == expected
+    assert isinstance(found, GroupedTablesAnswer)
+    flat = np.concatenate(counts)
+    added = unpack_cells(found.cells) - flat
+    assert_every_cell_has_its_own(unpack_cells(found.cells), flat, flat.size)
+    # Which draw went where: the tables of weight 1 (the total, and the pair) had the first 1 + 6, and so on.
+    assert added.tolist() == [1000, 1009, 1010, *range(1001, 1007), 1007, 1008]
+
+
+@each_promise
+def test_the_losses_of_grouped_tables_add_up_to_the_query(privacy: Privacy, adjacency: Adjacency) -> None:
+    """Read back from the scales that were drawn at: Σ Δ₁/b = ε, Σ Δ₂²/(2σ²) = ρ, over the tables."""
+    loss, moves = Fraction(3, 11), MOVES[adjacency]
+    drawn, _ = drawn_for(tables_query(privacy, adjacency, loss))
+    own = [moves / parameter if law == "laplace" else Fraction(moves) / (2 * parameter) for law, _, parameter in drawn]
+    per_weight = [sum(w == weight for w in WEIGHTS) for weight in sorted(set(WEIGHTS))]
+    assert sum(times * each for times, each in zip(per_weight, own, strict=True)) == loss
+
+
+def choice_query(privacy: Privacy, adjacency: Adjacency, loss: Fraction, picks: int) -> TableChoiceQuery:
+    pairs = ((0, 1), (1, 2), (0, 2))
+    sizes = (2, 3, 2)
+    cells = sum(math.prod(sizes[a] for a in pair) for pair in pairs)
+    return TableChoiceQuery(
+        privacy,
+        adjacency,
+        tuple(Grouping(a, ()) for a in range(3)),
+        tuple(TableCandidate(pair, 0) for pair in pairs),
+        pack_cells(np.zeros(cells, dtype=np.int64)),
+        "forest",
+        (),
+        picks,
+        str(loss),
+    )
+
+
+@each_unit
+@each_promise
+@pytest.mark.parametrize("picks", [1, 2, 4])
+def test_every_pick_spends_its_part_of_the_loss_and_no_more(
+    privacy: Privacy, adjacency: Adjacency, max_records: int | None, picks: int
+) -> None:
+    """Under pure privacy each at ε/picks, under zCDP at ρ/picks, that is ε² = 8ρ/picks; scores doubled move by Δ₁."""
+    # 8·ρ/picks is a square for each number of picks, so that its root is exact.
+    loss = Fraction(1, 5) if privacy == "pure" else Fraction(picks, 8 * 25)
+    drawn, found = drawn_for(choice_query(privacy, adjacency, loss, picks), max_records)
+    moved = MOVES[adjacency] * (max_records or 1)
+    epsilon = loss / picks if privacy == "pure" else Fraction(1, 5)
+    assert [(rule, scale) for rule, _, scale in drawn] == [(RULES[privacy], 2 * moved / epsilon)] * picks
+    # Three pairs and none; the third would close a cycle when two are taken.
+    assert [candidates for _, candidates, _ in drawn] == [4, 3, 1, 1][:picks]
+    assert isinstance(found, TableChoiceAnswer)
+    assert found.taken == (0, 1)[:picks]
+    own = [2 * moved / scale for _, _, scale in drawn]
+    assert sum(own if privacy == "pure" else [each**2 / 8 for each in own]) == loss
+
+
+def score_delta(score: str, pairs: set[tuple[int, int]], max_records: int | None) -> Fraction:
+    """Δ of a step: for one record each by the number of people, for several per person."""
+    if max_records is None:
+        return Fraction(sensitivity.step_sensitivity(score, records=RECORDS, candidates=pairs))
+    if max_records == 1:
+        return Fraction(sensitivity.step_sensitivity(score, records=PERSONS, candidates=pairs))
+    return Fraction(sensitivity.score_per_person(score, persons=PERSONS, max_records=max_records, candidates=pairs))
+
+
+@each_unit
+@pytest.mark.parametrize(("score", "rule"), list(product(("I", "R"), ("permute-and-flip", "exponential"))))
+def test_a_vote_is_one_draw_at_the_whole_of_its_epsilon(score: str, rule: Rule, max_records: int | None) -> None:
+    epsilon = Fraction(2, 9)
+    drawn, _ = drawn_for(ParentChoiceQuery((1, 0), 1, score, rule, str(epsilon)), max_records)
+    pairs = {(SIZES[child], SIZES[parent]) for child in (2, 3) for parent in (0, 1)}
+    assert drawn == [(rule, 4, 2 * score_delta(score, pairs, max_records) / epsilon)]
+
+
+@each_unit
+def test_a_model_divides_its_two_epsilons_among_its_votes_and_its_tables(max_records: int | None) -> None:
+    """N−1 votes at ε₁/(N−1) each, then N tables at ε₂ together: 2·m·N/ε₂."""
+    first, second = Fraction(1, 3), Fraction(2, 5)
+    query = ModelQuery(1, 2, None, "I", "permute-and-flip", str(first), str(second), clip=False)
+    drawn, found = drawn_for(query, max_records)
+    assert isinstance(found, ModelAnswer)
+    search, expected = GreedySearch(4, 2, 1), []
+    for pair in found.pairs[1:]:
+        candidates = list(search.candidates)
+        sizes = {(SIZES[child], math.prod(SIZES[p] for p in parents)) for child, parents in candidates}
+        delta = score_delta("I", sizes, max_records)
+        expected.append(("permute-and-flip", len(candidates), 2 * delta / (first / 3)))
+        search.place(pair.child, pair.parents)
+    counts = np.concatenate(exact([(*pair.parents, pair.child) for pair in found.pairs]))
+    expected.append(("laplace", counts.size, 2 * (max_records or 1) * 4 / second))
+    assert drawn == expected
+    assert_every_cell_has_its_own(unpack_cells(found.cells), counts, counts.size)
+
+
+def test_clipping_comes_after_the_noise() -> None:
+    counts = exact([(0, 1)])[0]
+    least = -int(np.sort(counts)[3])
+    found = answer(TablesQuery(((0, 1),), "1", clip=True), table(None), noise=KeptNoise(given=least))
+    assert isinstance(found, TablesAnswer)
+    noisy = counts + np.arange(least, least + 6)
+    assert noisy.min() < 0 < noisy.max()
+    assert unpack_cells(found.cells).tolist() == np.maximum(noisy, 0).tolist()
