@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 from panbayes.cli.main import run
 
-__all__ = ["environment", "run_here", "run_line", "run_process"]
+__all__ = ["default_signals", "environment", "run_here", "run_line", "run_process"]
 
 QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -143,3 +143,9 @@ def _standard(*files: IO[bytes]) -> Iterator[None]:
 def _content(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode()
+
+
+def default_signals() -> None:
+    """Let a process answer signals as usual, also where whoever runs the tests ignores some."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)

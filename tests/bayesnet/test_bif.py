@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from panbayes.bayesnet.formats.bif import export_bif
 from panbayes.bayesnet.formats.bif_import import import_bif
-from panbayes.bayesnet.formats.files import save_factors
+from panbayes.bayesnet.formats.files import load_factors, save_factors
 from panbayes.bayesnet.network import Network
 from panbayes.errors import InputError
 from tests.bayesnet.brute import random_network, seeds, tricky_schema
@@ -121,7 +121,7 @@ def test_a_table_that_would_not_fit_is_refused_before_it_is_made() -> None:
     uniform = ", ".join(["0.02"] * size)
     lines += [f"probability ({name}) {{ table {uniform}; }}" for name in names[1:]]
     lines.append(f"probability (x0 | {', '.join(names[1:])}) {{ default {uniform}; }}")
-    with pytest.raises(InputError, match="needs 2441406"):
+    with pytest.raises(InputError, match="default rows stand for more than 4,194,304 numbers"):
         import_bif("\n".join(lines))
 
 
@@ -182,3 +182,34 @@ def mutate_bif(*, seed: int, times: int) -> None:
 def test_the_statement_in_the_comment_is_whole() -> None:
     comment = [line for line in export_bif(private_network()).splitlines() if line.startswith("//")]
     assert len(comment) == len(statement().lines())
+
+
+def test_a_few_bytes_take_neither_memory_nor_time() -> None:
+    names = [f"v{i}" for i in range(20)]
+    lines = [f"variable {name} {{ type discrete [2] {{ a, b }}; }}" for name in names]
+    lines += [f"probability ({name}) {{ table 0.5, 0.5; }}" for name in names[:18]]
+    wide = f"| {', '.join(names[:18])}) {{ default 0.5, 0.5; }}"
+    small = "\n".join([*lines, f"probability (v18 {wide}", "probability (v19) { table 0.5, 0.5; }"])
+    assert import_bif(small).tables[18].size == 1 << 19
+    # Each table alone would pass.
+    sizes = "variable w { type discrete [8] { a, b, c, d, e, f, g, h }; }"
+    both = "\n".join([*lines, sizes, f"probability (v18 {wide}", f"probability (v19 {wide}"])
+    eighths = ", ".join(["0.125"] * 8)
+    with pytest.raises(InputError, match="default rows stand for more than 4,194,304 numbers"):
+        import_bif(f"{both}\nprobability (w | v18, v19, {', '.join(names[:17])}) {{ default {eighths}; }}")
+    square = ", ".join(f"s{i}" for i in range(8000))
+    rows = "".join(f"(s{i}) 1;" for i in range(8000))
+    with pytest.raises(InputError, match="has a row of 1 numbers, not 8000"):
+        import_bif(
+            f"variable p {{ type discrete [8000] {{ {square} }}; }}"
+            f"variable c {{ type discrete [8000] {{ {square} }}; }}"
+            f"probability (p) {{ default 1; }} probability (c | p) {{ {rows} }}"
+        )
+    for text in ("network " + "/* " * 300_000, "network " + "a " * 300_000):
+        with pytest.raises(InputError, match=r'a comment that does not end|where "\{" should stand'):
+            import_bif(text)
+
+
+def test_a_path_that_is_none_is_said_to_be_none() -> None:
+    with pytest.raises(InputError, match="holds a NUL, which no path can"):
+        load_factors("a\0.bif")

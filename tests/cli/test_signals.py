@@ -14,15 +14,17 @@ import pytest
 
 from panbayes.cli.demo.population import clinic_network
 from panbayes.schema.schema import dump_schema
-from tests.running import environment
+from tests.running import default_signals, environment
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STUDY = 'version = 1\nname = "s"\nschema = "clinic.toml"\nstrategy = "adaptive"\nepsilon = 1.0\n'
 
 
 def start(*arguments: str, folder: Path, ignoring: bool = False) -> subprocess.Popen[str]:
-    def ignore() -> None:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    def prepare() -> None:
+        default_signals()
+        if ignoring:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     return subprocess.Popen(
         [sys.executable, "-m", "panbayes", *arguments],
@@ -31,7 +33,7 @@ def start(*arguments: str, folder: Path, ignoring: bool = False) -> subprocess.P
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=ignore if ignoring else None,
+        preexec_fn=prepare,
     )
 
 

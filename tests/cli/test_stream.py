@@ -20,6 +20,7 @@ from panbayes.errors import InputError
 from panbayes.stream.ids.feeding import stream_formats
 from panbayes.stream.laws.registry import law_kinds
 from tests.conftest import Panbayes
+from tests.running import default_signals
 
 PLANTED = "84215077"
 """An id that must never be seen again, whatever goes wrong."""
@@ -223,6 +224,7 @@ def feeder(folder: Path) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=default_signals,
     )
     assert process.stdin is not None
     process.stdin.write(f"{PLANTED}\n{PLANTED}".encode())

@@ -199,3 +199,26 @@ def test_an_unknown_name_or_value_comes_with_the_nearest() -> None:
         insulin.index("Stedy", argument="--given")
     with pytest.raises(InputError, match=r'value: "400" is not a value of "age"; known: \[0, 40\), \[40, 65\)'):
         age.index(400)
+
+
+def test_large_and_deep_schemas_are_refused_in_time() -> None:
+    many = tuple(map(str, range(65_535)))
+    with pytest.raises(InputError, match='found the value "65534" twice'):
+        Attribute("x", categories=(*many, "65534"))
+    for text in ("a." * 2_000 + "b = 1", f"[{'a.' * 2_000}b]", "a." * 1_000_000 + "b = 1"):
+        with pytest.raises(InputError, match=r"^s, line 2: found keys in keys without end; mend that line$"):
+            Schema.parse(f"# a comment. {'.' * 100}\n{text}\n", source="s")
+    with pytest.raises(InputError, match="is not valid TOML"):
+        Schema.parse("a = " + "[" * 2_000 + "]" * 2_000)
+    for text in (f"name = {'[' * 40}{']' * 40}", "name = {" + 'a."b".' * 20 + "c = 1}"):
+        with pytest.raises(InputError, match="found keys in keys without end"):
+            Schema.parse(text)
+    dotted = Schema(
+        "s",
+        (Attribute("x", categories=("." * 100, "a.b" * 100)), Attribute("y", bins=tuple(i + 0.5 for i in range(99)))),
+    )
+    assert Schema.parse(dump_schema(dotted).replace(",\n", ",")) == dotted
+    with pytest.raises(InputError, match="found an integer beyond 64 bits"):
+        Schema.parse("a = [[[9223372036854775808]]]")
+    with pytest.raises(InputError, match="holds a NUL, which no path can"):
+        Schema.load("a\0.toml")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import bisect
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -117,7 +118,7 @@ class Attribute:
         if self.size > MAX_SIZE:
             raise self._error(domain, f"found {self.size} values", f"at most {MAX_SIZE} are allowed")
         if len(set(self.labels)) != self.size:
-            twice = next(label for label in self.labels if self.labels.count(label) > 1)
+            twice = Counter(self.labels).most_common(1)[0][0]
             raise self._error(domain, f'found the value "{twice}" twice', "give every value one name")
         if self.impute is not None:
             if self.missing is not None:

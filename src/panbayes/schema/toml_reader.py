@@ -24,7 +24,12 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 T = TypeVar("T")
 
 MAX_BYTES: Final = 4_000_000
+MAX_DEPTH: Final = 32
+"""So many keys may lie in one another; no file that people write needs more than three."""
+
 _HEADER = re.compile(r"\s*(\[{1,2})\s*([^\[\]#]+?)\s*\]{1,2}\s*(#.*)?$")
+_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'""")
+_NO_KEY = re.compile(r"[^A-Za-z0-9_.-]")
 _KEY = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
 
 
@@ -50,6 +55,8 @@ class Document:
         except OSError as error:
             reason = (error.strerror or "unreadable").lower()
             raise InputError(source, found=f"cannot be read ({reason})", remedy="check the path") from None
+        except ValueError:
+            raise InputError(source, found="holds a NUL, which no path can", remedy="check the path") from None
         if len(raw) > MAX_BYTES:
             raise InputError(source, found=f"found {len(raw)} bytes", remedy=f"at most {MAX_BYTES} are read")
         try:
@@ -60,15 +67,22 @@ class Document:
     @classmethod
     def parse(cls, text: str, *, source: str) -> Document:
         """Parse TOML text."""
+        deep = next((n for n, line in enumerate(text.splitlines(), start=1) if _dots(line) > MAX_DEPTH), None)
+        if deep is not None:
+            raise InputError(f"{source}, line {deep}", found="found keys in keys without end", remedy="mend that line")
         try:
             data = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(source, found=f"is not valid TOML: {error}", remedy="mend that line") from None
         document = cls(source, data, dict(_key_lines(text)))
-        for path in _large_integers(data, ()):
-            raise document.error(
-                path, found="found an integer beyond 64 bits", remedy="give a smaller one, or quote it"
-            )
+        for path, value in _inside(data):
+            if len(path) > MAX_DEPTH:
+                raise document.error(path[:1], found="found keys in keys without end", remedy="mend that line")
+            # TOML does not promise to hold them, and no float could.
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                raise document.error(
+                    path, found="found an integer beyond 64 bits", remedy="give a smaller one, or quote it"
+                )
         return document
 
     def root(self) -> Section:
@@ -171,16 +185,26 @@ class Section:
                 raise self.error(key, found="is not a known key", remedy=nearest(key, dict.fromkeys(self._asked)))
 
 
-def _large_integers(value: object, path: KeyPath) -> Iterator[KeyPath]:
-    """Yield where integers stand that TOML does not promise to hold, and that no float could."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _large_integers(item, (*path, key))
-    elif isinstance(value, list):
-        for place, item in enumerate(value):
-            yield from _large_integers(item, (*path, place))
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        yield path
+def _dots(line: str) -> int:
+    """Count the dots of the longest key of a line. Reading a key takes a time that grows with their square.
+
+    >>> _dots('a . "b.c" .d = [1.5, "x.y"]  # ...')
+    2
+    """
+    bare = "".join(_TEXT.sub("", line).partition("#")[0].split())
+    return max(part.count(".") for part in _NO_KEY.split(bare))
+
+
+def _inside(data: dict[str, object]) -> Iterator[tuple[KeyPath, object]]:
+    """Yield everything that lies in a document, with its place, the outer before the inner."""
+    waiting: list[tuple[KeyPath, object]] = [((), data)]
+    while waiting:
+        path, value = waiting.pop()
+        yield path, value
+        if isinstance(value, dict):
+            waiting += [((*path, key), item) for key, item in reversed(value.items())]
+        elif isinstance(value, list):
+            waiting += [((*path, place), item) for place, item in reversed(list(enumerate(value)))]
 
 
 def show(value: object) -> str:

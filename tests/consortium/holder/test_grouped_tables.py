@@ -222,7 +222,13 @@ def test_rules_are_kept() -> None:
         (choice_query((-1, 0, 0, 0, 0, 0)), "a count out of range"),
         (choice_query((2**31, 0, 0, 0, 0, 0)), "a count out of range"),
         (choice_query((0, 0), views=((0,),)), "without enough attributes"),
+        (choice_query((0,) * 8, views=((0, 1), (0,)), penalties=(0, 0)), "without enough attributes"),
+        (choice_query((0,), views=((),), rule="once"), "without enough attributes"),
         (choice_query((0,) * 6, taken=((0, 9),)), "not in the schema"),
+        (choice_query((0,) * 6, taken=((9, 0),)), "not in the schema"),
+        (choice_query((0,) * 6, taken=((0, 2),)), "not in the schema"),
+        (msgspec.structs.replace(choice_query((0,) * 6), privacy="none"), "a class of privacy that is not known"),
+        (msgspec.structs.replace(tables_query(), privacy="none"), "a class of privacy that is not known"),
     ],
 )
 def test_nonsense_is_refused_from_public_facts(query: GroupedTablesQuery | TableChoiceQuery, message: str) -> None:
@@ -274,6 +280,18 @@ def test_the_memory_of_an_answer_does_not_depend_on_the_number_of_records(kind: 
     few, many = (peak_of(records, query, schema) for records in (200_000, 2_000_000))
     assert many == pytest.approx(few, rel=0.01)
     assert many < 4_000_000
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        choice_query((2**31 - 1,) * 6),
+        choice_query((0,) * 6, taken=((0, 1), (1, 0))),
+        choice_query((0, 0), views=((0,),), rule="once"),
+    ],
+)
+def test_what_makes_sense_to_the_edge_is_not_refused(query: TableChoiceQuery) -> None:
+    check(query, SCHEMA, 10)
 
 
 def test_many_groupings_are_counted_in_blocks_with_the_same_tables() -> None:

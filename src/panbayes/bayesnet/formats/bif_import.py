@@ -20,10 +20,13 @@ from panbayes.errors import InputError
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 
-__all__ = ["MAX_BYTES", "ROUNDING", "import_bif"]
+__all__ = ["MAX_BYTES", "MAX_DEFAULTS", "ROUNDING", "import_bif"]
 
 MAX_BYTES: Final = 1 << 29
 """The largest BIF file, and the largest table that one may hold."""
+
+MAX_DEFAULTS: Final = 1 << 22
+"""So many numbers at most stand in the tables that have a ``default`` row: a few bytes can declare any number."""
 
 ROUNDING: Final = 0.02
 """How far a published row may be from one (files round to two or three digits) before it is called wrong."""
@@ -53,6 +56,7 @@ def import_bif(text: str, *, source: str = "bif") -> Factors:
         if place[block.name] not in blocks:
             raise _error(source, block.line, f'"{block.name[:40]}" has no table')
     try:
+        _check_defaults(blocks, declared.variables, place, source)
         structure = Structure.of((child, [place[p] for p in table.parents]) for child, table in blocks.items())
         schema = _schema(declared, source)
         tables = tuple(
@@ -67,6 +71,23 @@ def import_bif(text: str, *, source: str = "bif") -> Factors:
 
 def _error(source: str, line: int, found: str) -> InputError:
     return InputError(f"{source}, line {line}", found=found, remedy="give every variable once, with one table")
+
+
+def _check_defaults(
+    blocks: dict[int, ProbabilityBlock], variables: Sequence[VariableBlock], place: dict[str, int], source: str
+) -> None:
+    """Refuse default rows that stand for more numbers than anybody meant, before there is memory for one."""
+    filled = 0
+    for child, block in blocks.items():
+        if block.default is not None:
+            sizes = [len(variables[place[name]].states) for name in block.parents]
+            filled += math.prod(sizes) * len(variables[child].states)
+            if filled > MAX_DEFAULTS:
+                raise InputError(
+                    f"{source}, line {block.line}",
+                    found=f"default rows stand for more than {MAX_DEFAULTS:,} numbers",
+                    remedy="write the rows that matter, or use fewer parents",
+                )
 
 
 def _schema(declared: Declarations, source: str) -> Schema:
@@ -99,8 +120,8 @@ def _table(
     parents = [variables[p].states for p in structure.parents(child)]
     size = len(variables[child].states)
     count = math.prod(len(states) for states in parents)
-    given = len(block.table or ()) + sum(len(row) for _, row in block.rows) + (count if block.default else 0)
-    if given < count or count * size > MAX_BYTES // 8:
+    given = len(block.table or ()) + sum(len(_sized(block, row, size, source)) for _, row in block.rows)
+    if (given < count * size and block.default is None) or count * size > MAX_BYTES // 8:
         raise _error(source, block.line, f'the table of "{block.child[:40]}" needs {count} rows, and some are missing')
     values = np.full((count, size), np.nan)
     if block.table is not None:
@@ -118,7 +139,7 @@ def _table(
         index = 0
         for state, known in zip(states, codes, strict=True):
             index = index * len(known) + known[state]
-        values[index] = _sized(block, row, size, source)
+        values[index] = row
     return _normalised(values, block, source).reshape([*(len(states) for states in parents), size])
 
 

@@ -16,7 +16,7 @@ from panbayes.errors import InputError
 __all__ = ["Declarations", "ProbabilityBlock", "VariableBlock", "parse_bif"]
 
 _TOKEN: Final = re.compile(
-    r'\s+|//[^\n]*|/\*.*?\*/|(?P<word>[^\s{}()\[\],;|"]+)|"(?P<quoted>[^"\n]*)"|(?P<sign>.)', re.DOTALL
+    r'\s+|//[^\n]*|/\*(?:.*?\*/|(?P<open>))|(?P<word>[^\s{}()\[\],;|"]+)|"(?P<quoted>[^"\n]*)"|(?P<sign>.)', re.DOTALL
 )
 
 
@@ -69,6 +69,8 @@ class _Reader:
         """Read the next token; the empty token is the end."""
         while match := _TOKEN.match(self.text, self.at):
             self.before, self.at = match.start(), match.end()
+            if match.lastgroup == "open":
+                raise self.error("found a comment that does not end")
             if match.lastgroup is not None:
                 self.token = match[match.lastgroup]
                 self.is_word = match.lastgroup != "sign"
@@ -140,8 +142,10 @@ def parse_bif(text: str, *, source: str) -> Declarations:
         line = reader.line
         match reader.word("declaration"):
             case "network":
+                names = [result.name] if result.name else []
                 while reader.is_word:
-                    result.name = f"{result.name} {reader.word('name')}".strip()
+                    names.append(reader.word("name"))
+                result.name = " ".join(names).strip()
                 reader.take("{")
                 while not reader.skip("}"):
                     _expect(reader, "property")

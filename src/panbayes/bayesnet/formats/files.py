@@ -44,4 +44,6 @@ def load_factors(path: str | Path, *, chosen: Format | None = None) -> Factors:
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise InputError(source, found=f"cannot be read ({reason})", remedy="check the path") from None
+    except ValueError:
+        raise InputError(source, found="holds a NUL, which no path can", remedy="check the path") from None
     return chosen.decode(data, source=source)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 import polars as pl
@@ -12,20 +16,54 @@ import polars as pl
 from panbayes.errors import InputError
 from panbayes.tables.sources.source import Source
 
-__all__ = ["PARQUET"]
+__all__ = ["MAX_CELLS", "PARQUET"]
+
+MAX_CELLS: Final = 1 << 29
+"""Records times columns that are read at most: a small file can declare any number of them."""
+
+_SILENCE: Final = Lock()
 
 
 def _read(given: Path, names: Sequence[str] | None, *, argument: str) -> pl.DataFrame:
     # The bytes are read whole: a mapped file that somebody else cuts short would end the process.
     raw = given.read_bytes()
     try:
-        known = pl.read_parquet_schema(io.BytesIO(raw))
-        columns = None if names is None else [name for name in dict.fromkeys(names) if name in known]
-        return pl.read_parquet(io.BytesIO(raw), columns=columns)
-    except (pl.exceptions.PolarsError, OSError):
+        with _silenced():
+            known = pl.read_parquet_schema(io.BytesIO(raw))
+            columns = list(known) if names is None else [name for name in dict.fromkeys(names) if name in known]
+            records = int(pl.scan_parquet(io.BytesIO(raw)).select(pl.len()).collect().item())
+            if records * len(columns) <= MAX_CELLS:
+                return pl.read_parquet(io.BytesIO(raw), columns=columns)
+    # A panic of the native reader is no Exception.
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         raise InputError(
             argument, found="is a damaged or truncated Parquet file", remedy="write it again and copy it whole"
         ) from None
+    raise InputError(
+        argument,
+        found=f"declares more than {MAX_CELLS:,} values",
+        remedy="give fewer columns, or a smaller file",
+    )
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep the native reader from writing about a damaged file to the terminal, where it may show what is in it."""
+    with _SILENCE:
+        sys.stderr.flush()
+        try:
+            terminal = os.dup(2)
+        except OSError:  # nobody listens
+            yield
+            return
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 2)
+            os.close(nowhere)
+            yield
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
 
 
 def _write(frame: pl.DataFrame, path: Path, _suffix: str) -> None:
