@@ -166,15 +166,41 @@ def test_theta_limits_the_cells_of_every_table(theta: str, most: int) -> None:
         assert not pair.parents or cells <= most
 
 
+@pytest.mark.parametrize(("max_records", "most"), [(None, 12), (1, 12), (2, 6), (5, 2)])
+def test_theta_counts_the_noise_of_all_records_of_a_person(max_records: int | None, most: int) -> None:
+    """n·ε₂/(2mNθ) cells: a pair has at least four, so for five records a person there is none."""
+    schema = Schema("s", SCHEMA.attributes, unit=None if max_records is None else Unit("who", max_records))
+    query = model_query(theta="1", degree=3, structure_epsilon="1000")
+    records = table(200) if max_records is None else table(600, schema=schema, persons=200)
+    found = answer(query, records, noise=SimulatedNoise(1))
+    assert isinstance(found, ModelAnswer)
+    tables = [math.prod(SCHEMA.sizes[a] for a in (pair.child, *pair.parents)) for pair in found.pairs if pair.parents]
+    assert max(tables, default=0) == {12: 12, 6: 6, 2: 0}[most]
+
+
+@pytest.mark.parametrize("attributes", [1, 2, 3])
+def test_a_model_of_few_attributes(attributes: int) -> None:
+    schema = Schema("few", tuple(Attribute(f"a{i}", categories=(0, 1)) for i in range(attributes)))
+    data = Table(schema, np.tile(np.arange(100) % 2, (attributes, 1)).astype(np.uint8))
+    found = answer(model_query(first=0, degree=1), data, noise=SimulatedNoise(1))
+    assert isinstance(found, ModelAnswer)
+    assert [len(pair.parents) for pair in found.pairs] == [0, 1, 1][:attributes]
+
+
 BAD: list[tuple[Query, str]] = [
     (TablesQuery(((0, 4),), "1", clip=False), "not in the schema"),
     (TablesQuery(((0, 0),), "1", clip=False), "an attribute twice"),
     (TablesQuery(((0,), (0,)), "1", clip=False), "the same set twice"),
     (ParentChoiceQuery((0, 1, 2, 3), 1, "I", "exponential", "1"), "every attribute"),
+    (ParentChoiceQuery((0, 0), 1, "I", "exponential", "1"), "an attribute twice"),
+    (ParentChoiceQuery((0, 4), 1, "I", "exponential", "1"), "not in the schema"),
     (ParentChoiceQuery((0,), 4, "I", "exponential", "1"), "degree: found 4"),
     (ParentChoiceQuery((0,), 0, "I", "exponential", "1"), "degree: found 0"),
     (ParentChoiceQuery((0,), 1, "F", "exponential", "1"), "not binary"),
     (model_query(first=9), "not in the schema"),
+    (model_query(first=4), "not in the schema"),
+    (model_query(tables_epsilon="1/1000000000000000"), "noise of scale"),
+    (TablesQuery(((0,),), "1/1000000000000000", clip=False), "noise of scale"),
 ]
 
 
@@ -191,6 +217,15 @@ def test_tables_that_are_too_large_are_refused_with_their_size() -> None:
     with pytest.raises(InputError, match="1,000,000,000 cells"):
         check(model_query(degree=2), wide, 200)
     check(TablesQuery(tuple(combinations(range(4), 2)), "1", clip=False), wide, 200)
+
+
+def test_a_model_whose_attributes_alone_are_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a parent anywhere there is nothing left to drop."""
+    monkeypatch.setattr(query_checks, "MAX_CELLS", sum(SCHEMA.sizes))
+    check(model_query(theta="1000"), SCHEMA, 200)
+    monkeypatch.setattr(query_checks, "MAX_CELLS", sum(SCHEMA.sizes) - 1)
+    with pytest.raises(InputError, match="asks for tables of 11 cells"):
+        check(model_query(theta="1000"), SCHEMA, 200)
 
 
 def test_automatic_degree_is_held_against_the_tables_it_can_lead_to() -> None:

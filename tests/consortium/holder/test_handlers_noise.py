@@ -13,11 +13,16 @@ from fractions import Fraction
 from itertools import product
 from typing import Literal
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from panbayes.bayesnet.learning.scores.registry import scores
 from panbayes.bayesnet.learning.search import GreedySearch
+from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.consortium.holder.handlers import local_model
+from panbayes.consortium.holder.private_selection import private_score
 from panbayes.consortium.protocol.answers import (
     Answer,
     GroupedTablesAnswer,
@@ -30,6 +35,7 @@ from panbayes.consortium.protocol.queries import (
     GroupedTablesQuery,
     Grouping,
     ModelQuery,
+    Pair,
     ParentChoiceQuery,
     Query,
     TableCandidate,
@@ -67,6 +73,7 @@ class KeptNoise:
     """A source that keeps what it is asked for and gives every cell another number: 1000, 1001, … over all draws."""
 
     drawn: list[tuple[str, int, Fraction]] = field(default_factory=list)
+    scores: list[list[float]] = field(default_factory=list)
     given: int = 1000
     private: bool = False
 
@@ -86,6 +93,7 @@ class KeptNoise:
 
     def select(self, scores: NDArray[np.float64], *, scale: Fraction, mechanism: Rule) -> int:
         self.drawn.append((mechanism, scores.size, scale))
+        self.scores.append(scores.tolist())
         return 0
 
     def spawn(self, _key: bytes, /) -> KeptNoise:
@@ -219,6 +227,31 @@ def test_every_pick_spends_its_part_of_the_loss_and_no_more(
     assert sum(own if privacy == "pure" else [each**2 / 8 for each in own]) == loss
 
 
+@each_unit
+@pytest.mark.parametrize("rule", ["forest", "once"])
+def test_a_pick_is_drawn_by_the_distance_of_every_table_from_what_is_expected(
+    rule: Literal["forest", "once"], max_records: int | None
+) -> None:
+    """‖c − e‖₁ − 2·penalty of each candidate that is still allowed, in their order, and 0 for none."""
+    pairs, penalties = ((0, 1), (1, 2), (0, 2)), (3, 0, 40)
+    counts = exact(list(pairs))
+    expected = [np.random.default_rng(table.size).integers(0, 30, table.size) for table in counts]
+    query = msgspec.structs.replace(
+        choice_query("pure", "replace", Fraction(1), 3),
+        candidates=tuple(TableCandidate(pair, penalty) for pair, penalty in zip(pairs, penalties, strict=True)),
+        expected=pack_cells(np.concatenate(expected)),
+        rule=rule,
+    )
+    own = [
+        float(np.abs(table - e).sum() - 2 * penalty)
+        for table, e, penalty in zip(counts, expected, penalties, strict=True)
+    ]
+    noise = KeptNoise()
+    answer(query, table(max_records), noise=noise)
+    # The first is taken, then the second; the third closes a cycle, or begins like the first.
+    assert noise.scores == [[*own, 0.0], [own[1], own[2], 0.0] if rule == "forest" else [own[1], 0.0], [0.0]]
+
+
 def score_delta(score: str, pairs: set[tuple[int, int]], max_records: int | None) -> Fraction:
     """Δ of a step: for one record each by the number of people, for several per person."""
     if max_records is None:
@@ -235,6 +268,25 @@ def test_a_vote_is_one_draw_at_the_whole_of_its_epsilon(score: str, rule: Rule, 
     drawn, _ = drawn_for(ParentChoiceQuery((1, 0), 1, score, rule, str(epsilon)), max_records)
     pairs = {(SIZES[child], SIZES[parent]) for child in (2, 3) for parent in (0, 1)}
     assert drawn == [(rule, 4, 2 * score_delta(score, pairs, max_records) / epsilon)]
+
+
+@each_unit
+@pytest.mark.parametrize("score", ["I", "R"])
+def test_a_vote_is_drawn_by_the_scores_of_the_records(score: str, max_records: int | None) -> None:
+    """Per person where there are persons: times records/persons, whatever the number of records each may have."""
+    noise = KeptNoise()
+    answer(ParentChoiceQuery((1, 0), 1, score, "exponential", "1"), table(max_records), noise=noise)
+    search = GreedySearch(4, 1, 1)
+    search.place(0, ())
+    pairs = list(search.candidates)
+    values = [scores()[score].value(contingency(CODES, SIZES, (child, *parents))) for child, parents in pairs]
+    factor = 1 if max_records is None else RECORDS / PERSONS
+    assert noise.scores == [pytest.approx([value * factor for value in values], rel=1e-12)]
+
+
+def test_a_table_without_persons_has_scores_like_any_other() -> None:
+    empty = Table(Schema("s", ATTRIBUTES, unit=Unit("who", 3)), np.zeros((4, 0), dtype=np.uint8), 0)
+    assert private_score(empty, "R")(ExactCounts(empty), [(0,)], [1, 2]).tolist() == [[0.0, 0.0]]
 
 
 @each_unit
@@ -255,6 +307,27 @@ def test_a_model_divides_its_two_epsilons_among_its_votes_and_its_tables(max_rec
     expected.append(("laplace", counts.size, 2 * (max_records or 1) * 4 / second))
     assert drawn == expected
     assert_every_cell_has_its_own(unpack_cells(found.cells), counts, counts.size)
+
+
+def test_a_model_whose_tables_are_too_large_together_loses_the_largest_parent_of_the_largest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    query = ModelQuery(1, 2, None, "I", "permute-and-flip", "1", "1", clip=False)
+    _, whole = drawn_for(query)
+    assert isinstance(whole, ModelAnswer)
+    cells = [math.prod(SIZES[a] for a in (pair.child, *pair.parents)) for pair in whole.pairs]
+    monkeypatch.setattr(local_model, "MAX_CELLS", sum(cells))
+    assert drawn_for(query)[1] == whole
+    monkeypatch.setattr(local_model, "MAX_CELLS", sum(cells) - 1)
+    _, fitting = drawn_for(query)
+    assert isinstance(fitting, ModelAnswer)
+    place = cells.index(max(cells))
+    large = whole.pairs[place]
+    sizes = [SIZES[parent] for parent in large.parents]
+    assert len(set(sizes)) == 2
+    assert cells.count(max(cells)) == 1
+    kept = tuple(parent for parent in large.parents if SIZES[parent] != max(sizes))
+    assert fitting.pairs == (*whole.pairs[:place], Pair(large.child, kept), *whole.pairs[place + 1 :])
 
 
 def test_clipping_comes_after_the_noise() -> None:
