@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -213,3 +214,14 @@ def test_a_few_bytes_take_neither_memory_nor_time() -> None:
 def test_a_path_that_is_none_is_said_to_be_none() -> None:
     with pytest.raises(InputError, match="holds a NUL, which no path can"):
         load_factors("a\0.bif")
+
+
+def test_a_network_that_is_not_private_says_so_in_every_file() -> None:
+    network = random_network(3)
+    open_network = replace(network, about={"warning": "NOT PRIVATE: do not release; \u00e9"})
+    text = export_bif(open_network)
+    assert text.startswith("// NOT PRIVATE: do not release; _\n// No privacy statement: nothing is promised")
+    assert import_bif(text).about == open_network.about
+    assert export_bif(network).startswith("// No privacy statement: nothing is promised to the people")
+    assert import_bif(export_bif(network)).about == {}
+    assert "No privacy statement" not in export_bif(private_network())

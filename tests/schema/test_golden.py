@@ -13,6 +13,10 @@ from panbayes.schema.schema import Schema, dump_schema
 GOLDEN = Path(__file__).parent / "golden"
 
 EXPECTED = {
+    "drafted": (
+        "bb6d07a717803cefe617f8832e7aeb5f2b82f7b7152ed8c8baf60339db252d7a",
+        "94bbaa7a7c99227117e0dcd0432cb2aa07d15d4dd45690d8fb2d8c37251287db",
+    ),
     "empty_markers": (
         "7ab28f0e1c43bced19c7f0468e6d6ee06622acb3f55d4b5daed867c839ad7d72",
         "bdaba91d525658686f2388233675ccf23bcdb2db9ac13be50e4908047c833ff9",

@@ -99,9 +99,10 @@ def _empty(line: str, fields: Sequence[str]) -> list[str | None]:
     return plain
 
 
-@pytest.mark.parametrize(("fields", "length"), [(1, 6), (2, 6), (3, 7)])
-def test_every_short_file_is_read_by_the_rules(fields: int, length: int, place: Path) -> None:
-    letters = 'a",\n' if fields < 3 else '",\n'
+@pytest.mark.parametrize(
+    ("fields", "letters", "length"), [(1, 'a",\n', 5), (2, 'a",\n', 6), (2, '",\n', 7), (3, '",\n', 7)]
+)
+def test_every_short_file_is_read_by_the_rules(fields: int, letters: str, length: int, place: Path) -> None:
     for size in range(length + 1):
         for text in itertools.product(letters, repeat=size):
             body = "".join(text)
@@ -160,6 +161,11 @@ def test_two_stray_quotes_swallow_nobody(first: str, second: str, place: Path) -
         (str(i), "b", "c") for i in range(1000) if i not in (100, 900)
     ]
     assert rows[100] == tuple(first.split(",")), "quotes are letters where they are no quotes"
+
+
+def test_a_line_belongs_to_one_record_only(place: Path) -> None:
+    body = 'a,b,"\n"\nx",b,c\n1,2,3\n'
+    assert read(place, body.encode(), 3) == [("a", "b", "\n"), ('x"', "b", "c"), ("1", "2", "3")]
 
 
 def test_a_value_with_line_breaks_is_one_value(place: Path) -> None:

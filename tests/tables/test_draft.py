@@ -4,6 +4,7 @@ import datetime as dt
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from panbayes.consortium.local.learn import learn
 from panbayes.errors import InputError
-from panbayes.schema.schema import Schema, Unit
+from panbayes.schema.schema import Schema, Unit, dump_schema
 from panbayes.tables.check import check_table
 from panbayes.tables.draft import BINS, draft_schema, propose
 from panbayes.tables.table import Table
@@ -164,3 +166,37 @@ def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
 def test_texts_that_say_true_and_false_are_not_drafted_as_numbers() -> None:
     found = propose(pl.DataFrame({"x": ["True", "False"]}), other=(), missing_values=(), unit_column=None)
     assert found.attributes[0].categories == ("False", "True")
+
+
+KURU = pl.DataFrame({"disease": ["flu"] * 999 + ["kuru"], "sex": ["F", "M"] * 500})
+
+
+def test_learning_warns_of_every_attribute_that_nobody_has_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "clinic.toml"
+    text = draft_schema(KURU, name="t").replace('status = "draft"', 'status = "approved"')
+    path.write_text(text)
+    learn(KURU, path, epsilon=1, simulate=7)
+    told = capsys.readouterr().err
+    assert told.startswith(f"warning: {path}: 2 of 2 attributes are as a draft read them off the data")
+    assert "(disease, sex)" in told
+    assert "kuru" not in told
+    path.write_text(text.replace('"flu", "kuru"]\ndrafted = true', '"flu"]\nother = true'))
+    learn(KURU, path, epsilon=1, simulate=7)
+    assert "1 of 2 attributes are as a draft read them off the data, and every model names their values (sex)" in (
+        capsys.readouterr().err
+    )
+    path.write_text(text.replace("drafted = true\n", ""))
+    learn(KURU, path, epsilon=1, simulate=7)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_drafts_marks_survive_approval_and_change_no_hash() -> None:
+    draft = Schema.draft(KURU)
+    assert draft.drafted == ("disease", "sex")
+    assert replace(draft, status="approved").drafted == draft.drafted
+    assert Schema.parse(dump_schema(draft)).drafted == draft.drafted
+    plain = Schema("draft", tuple(replace(one, drafted=None) for one in draft.attributes))
+    assert (plain.drafted, plain.hash) == ((), draft.hash)
+    assert "drafted" not in dump_schema(plain)

@@ -286,6 +286,10 @@ def test_a_replaced_cell_of_a_pandas_frame_recodes_no_other(values: list[object]
         assert len(found) == 1, attribute
 
 
+def test_long_integers_stay_apart() -> None:
+    assert len({value_text(sign * 10**5000 + i) for sign in (1, -1) for i in (0, 1)}) == 4
+
+
 def test_old_schemas_of_time_stamps_still_fit() -> None:
     """Columns of time stamps were once written with as many zeros as their unit has."""
     for old in ("2020-01-01 00:00:00.000", "2020-01-01 00:00:00.000000", "2020-01-01 00:00:00.000000000"):

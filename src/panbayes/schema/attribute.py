@@ -17,7 +17,7 @@ from __future__ import annotations
 import bisect
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Final, TypeAlias
@@ -95,6 +95,16 @@ class Attribute:
             "the value that a missing one gets, instead of `missing`; without either it counts as outside the schema",
         ),
     ] = None
+    drafted: Annotated[
+        bool | None,
+        Key(
+            kinds.flag(),
+            "that the values were read off private data: a draft's mark; remove the line when you have put in their "
+            "place what is publicly known",
+            shared=False,
+            added=True,
+        ),
+    ] = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Check everything that could make a code ambiguous; lists are taken as the tuples they stand for."""

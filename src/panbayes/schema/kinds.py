@@ -19,6 +19,7 @@ from panbayes.schema.toml_writer import toml_list, toml_value
 __all__ = [
     "choice",
     "either",
+    "flag",
     "label",
     "list_of",
     "ratio",
@@ -82,6 +83,12 @@ def scalar(words: str) -> Kind[str | int | float | bool]:
         return value
 
     return Kind(words, read, toml_value)
+
+
+def flag() -> Kind[bool | None]:
+    """Take true or false."""
+    words = "true or false"
+    return Kind(words, lambda section, key: section.typed(key, bool, expected=words), toml_value)
 
 
 def label(key: str) -> Kind[str | None]:

@@ -173,7 +173,8 @@ class Schema:
         """Propose a schema for a file or data frame. It is read off private data: its status is "draft".
 
         Nothing is learned under it before a person has replaced what the data told by what is publicly known, and
-        approved it: ``dataclasses.replace(schema, status="approved")``. ``other`` lists the attributes that get a
+        approved it: ``dataclasses.replace(schema, status="approved")``. Attributes that are kept as they are stay
+        :attr:`drafted`, and learning warns of them. ``other`` lists the attributes that get a
         value for what lies outside the schema ("*" for all); the ``unit``'s id column is no attribute.
 
         >>> import polars as pl
@@ -213,6 +214,11 @@ class Schema:
             raise InputError(
                 argument, found=f'"{name}" is not in schema "{self.name}"', remedy=nearest(name, self.names)
             ) from None
+
+    @property
+    def drafted(self) -> tuple[str, ...]:
+        """The attributes that carry a draft's mark: nobody has said that their values are publicly known."""
+        return tuple(attribute.name for attribute in self.attributes if attribute.drafted)
 
     def require_approved(self) -> None:
         """Refuse a draft: a person must have read it before anything is learned under it."""

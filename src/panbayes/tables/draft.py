@@ -1,7 +1,8 @@
 """A first draft of a schema, read off a table. It is not public: a person must make it so.
 
 The draft saves typing, nothing more. Categories that occur once and the extremes of a column are themselves private
-facts, so the draft is marked ``status = "draft"``, says so in its first lines, and is refused by whatever learns.
+facts, so the draft is marked ``status = "draft"``, says so in its first lines, and is refused by whatever learns. Every
+attribute is marked too, ``drafted = true``, so that approving it without a look shows.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _HEADER: Final = (
     "  2. give every attribute the categories or the range that its public documentation gives,",
     "     not those that happen to occur here; drop or merge rare ones (other = true takes the rest);",
     "  3. set bins from public knowledge (an age is 0 to 120), not from the extremes of the data;",
-    "  4. if one person can have several records, add a [unit] table with column and max_records.",
+    "  4. if one person can have several records, add a [unit] table with column and max_records;",
+    "  5. remove the line drafted = true from every attribute that you have checked: learning warns of the others.",
 )
 
 
@@ -161,7 +163,7 @@ def _attribute(
             categories = (False, True)
         else:
             categories = tuple(sorted(distinct.to_list()))
-        return Attribute(values.name, categories=categories, other=label, missing=missing), remark
+        return Attribute(values.name, categories=categories, other=label, missing=missing, drafted=True), remark
     if numbers is None:
         return None, f"{distinct.len()} distinct texts: an identifier or free text?"
     finite = numbers.filter(numbers.is_finite())
@@ -169,7 +171,7 @@ def _attribute(
     if distinct.len() == present.len():
         remark += "; all different: an identifier? Then remove it"
     bins = _equal_bins(float(str(finite.min())), float(str(finite.max())), whole=bool((finite == finite.round()).all()))
-    return Attribute(values.name, bins=bins, other=label, missing=missing), remark
+    return Attribute(values.name, bins=bins, other=label, missing=missing, drafted=True), remark
 
 
 def _numbers(present: pl.Series, distinct: pl.Series) -> pl.Series | None:

@@ -7,7 +7,8 @@ regard to case, and the original goes into a ``property`` line, percent-encoded:
 that has them restores the schema exactly; any other file gets a schema of categories named as its states are.
 
 A BIF file has no checksum and its tables may have been edited, so the privacy statement is written as a comment for
-people and is not read back. Numbers are written to full precision: what we write, we read back bit for bit.
+people and is not read back. A warning that a network is not private is: it stands in the first line and in the property
+``panbayes_warning``. Numbers are written to full precision: what we write, we read back bit for bit.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from panbayes.bayesnet.formats.format import Format
 from panbayes.errors import InputError
 from panbayes.schema.schema import dump_schema
 
-__all__ = ["BIF", "export_bif"]
+__all__ = ["BIF", "NO_STATEMENT", "export_bif"]
+
+NO_STATEMENT: Final = "No privacy statement: nothing is promised to the people this was learned from, if it was."
+"""What stands above a network that carries no statement."""
 
 _RESERVED: Final = frozenset({"network", "variable", "probability", "property", "type", "discrete", "table", "default"})
 
@@ -53,11 +57,13 @@ def export_bif(network: Factors) -> str:
     schema = network.schema
     names = _identifiers(schema.names, "a")
     states = [_identifiers(attribute.labels, "s") for attribute in schema.attributes]
-    comments = network.privacy.lines() if network.privacy is not None else []
+    warnings = [network.about["warning"]] if "warning" in network.about else []
+    comments = warnings + (network.privacy.lines() if network.privacy is not None else [NO_STATEMENT])
     lines = [f"// {re.sub(r'[^ -~]', '_', line).replace(chr(34), chr(39))}" for line in comments]
     lines += [
         f"network {_identifiers([schema.name], 'network')[0]} {{",
         f"  property panbayes_schema = {quote(dump_schema(schema), safe='')};",
+        *(f"  property panbayes_warning = {quote(text, safe='')};" for text in warnings),
         "}",
     ]
     for attribute, name, own in zip(schema.attributes, names, states, strict=True):

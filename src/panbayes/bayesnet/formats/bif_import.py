@@ -62,7 +62,8 @@ def import_bif(text: str, *, source: str = "bif") -> Factors:
         tables = tuple(
             _table(blocks[child], child, structure, declared.variables, source) for child in range(len(place))
         )
-        return Factors(schema, structure, tables)
+        warning = unquote(declared.properties.get("panbayes_warning", ""))
+        return Factors(schema, structure, tables, about={"warning": warning} if warning else {})
     except InputError as error:
         if error.argument.startswith(source):
             raise

@@ -7,6 +7,7 @@ comparison: it counts all records together, and its network says that it is not 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,8 @@ from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.analyst.result import SMOOTHING, about, learn_structure
 from panbayes.consortium.local.gates import open_gates, write_down_look
-from panbayes.errors import InputError
+from panbayes.display import shortened
+from panbayes.errors import InputError, visible
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.written import Written
 from panbayes.schema.schema import Schema
@@ -107,12 +109,25 @@ def learn(
     if not isinstance(agreed, Study):
         agreed = _study(agreed)
     agreed.schema.require_approved()
+    _warn_of_drafted(agreed.schema)
     named = dict(data) if isinstance(data, Mapping) else {holder: data}
     if not named:
         raise InputError("holders", found="found none", remedy="give at least one, by name")
     for name in named:
         _check_name(name)
     return _learn(agreed, named, state=state, simulate=simulate)
+
+
+def _warn_of_drafted(schema: Schema) -> None:
+    """Say that an approved schema is a draft in part: what it names may be known from the records alone."""
+    names = schema.drafted
+    if names:
+        line = (
+            f"warning: {schema.source}: {len(names)} of {len(schema)} attributes are as a draft read them off the data,"
+            f" and every model names their values ({shortened(names, width=60)}); check them against what is publicly "
+            "known, then remove their lines drafted = true"
+        )
+        sys.stderr.write(f"{visible(line)}\n")
 
 
 def _check_name(given: object) -> None:
