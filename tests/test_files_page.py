@@ -16,6 +16,7 @@ from panbayes.schema.schema import SCHEMA_FILE
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "files.md"
 README = ROOT / "README.md"
+GLOSSARY = ROOT / "docs" / "glossary.md"
 
 DECLARATIONS: Final[dict[str, Declaration[Any]]] = {"schema": SCHEMA_FILE, "study": STUDY_FILE}
 
@@ -53,6 +54,14 @@ def test_the_readme_has_a_row_for_every_strategy() -> None:
     assert {name: [row for row in rows if row.startswith(begin)] for name, begin in begun.items()} == {
         row.split("`")[1]: [row] for row in rows
     }
+
+
+@pytest.mark.parametrize("word", ["holder", "adjacency", "universe", "density", "bits per record", "privacy spent"])
+def test_the_glossary_says_what_the_words_mean_that_stay(word: str) -> None:
+    rows = [row.split("|")[1:3] for row in GLOSSARY.read_text(encoding="utf-8").splitlines() if row.startswith("| ")]
+    meanings = [meaning for words, meaning in rows if word in words.strip().split(", ")]
+    assert len(meanings) == 1
+    assert len(meanings[0].split()) > 4
 
 
 @pytest.mark.parametrize("name", DECLARATIONS)

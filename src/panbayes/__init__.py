@@ -24,6 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from panbayes._version import __version__
+from panbayes.kernel_cache import ensure_cache
 
 if TYPE_CHECKING:
     from panbayes.bayesnet.network import Network as Network
@@ -93,6 +94,7 @@ def __getattr__(name: str) -> object:
     """Load a public name from its module."""
     if name not in _PLACES:
         raise AttributeError(f"module 'panbayes' has no attribute {name!r}")
+    ensure_cache()
     return getattr(import_module(_PLACES[name]), name)
 
 

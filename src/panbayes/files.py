@@ -37,7 +37,7 @@ __all__ = [
     "writing",
 ]
 
-_KEPT_NAMES: Final = re.compile(r".*\.ledger(-journal|-wal|-shm)?", re.DOTALL)
+_KEPT_NAMES: Final = re.compile(r".*\.ledger(-journal|-wal|-shm|-attempt)?", re.DOTALL)
 _KEPT_BEGINNINGS: Final = {
     b"SQLite format 3\0": "a ledger or another database",
     b"panbayes stream\n": "the state of a stream",

@@ -78,6 +78,30 @@ def test_a_service_without_a_home_on_a_read_only_system_works(folder: Path, read
     assert not list((folder / "temporary").iterdir())
 
 
+LIBRARY = """
+{first}
+import panbayes
+network = panbayes.Network.load("model.json")
+print(round(sum(network.posterior("readmitted").probabilities), 6))
+"""
+
+
+@pytest.mark.parametrize("first", ["", "import numba"])
+def test_the_library_works_on_a_read_only_system_without_a_home(
+    first: str, folder: Path, read_only: dict[str, str]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIBRARY.format(first=first)],
+        cwd=folder,
+        env=environment(folder, read_only),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("1.0\n", "", 0)
+    assert not list((folder / "temporary").iterdir())
+
+
 def test_a_read_only_installation_keeps_kernels_in_the_users_cache(folder: Path, read_only: dict[str, str]) -> None:
     more = {**read_only, "XDG_CACHE_HOME": str(folder / "home"), "COLUMNS": "200"}
     assert TOLD in on_a_terminal(*QUERY, folder=folder, more=more)

@@ -88,6 +88,7 @@ def test_ledgers_and_states_are_never_replaced(command: tuple[str, ...], folder:
     for kept, what in (
         (ledger, "a ledger"),
         (journal, "a ledger"),
+        (folder / "ledgers" / f"{ledger.name}-attempt", "a ledger"),
         (folder / "renamed.csv", "a ledger or another database"),
         (folder / "visits.csv", "the state of a stream"),
     ):

@@ -105,6 +105,20 @@ def test_errors_are_one_line_and_leave_nothing_behind(
     assert (folder / "clinic.toml").read_bytes() == before
 
 
+@pytest.mark.parametrize("path", ["a\\u0000b", "a\\u001b[2J\\nb", "a" * 5000, "clinic.toml/b", ".", "~"])
+def test_a_path_in_a_file_that_no_file_can_have_is_one_line_and_exit_2(
+    path: str, folder: Path, panbayes: Panbayes
+) -> None:
+    text = f'version = 1\nname = "n"\nschema = "{path}"\nstrategy = "independent"\nepsilon = 1\n'
+    (folder / "odd.toml").write_text(text)
+    for arguments in (("study", "show", "odd.toml"), ("learn", "odd.toml", "--holder", "a=a.csv", "-o", "m.json")):
+        done = panbayes(*arguments)
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: ")
+        assert len(done.stderr.splitlines()) == 1
+        assert done.stderr.rstrip("\n").isprintable()
+
+
 def test_show_tells_what_a_holder_has_to_know(folder: Path, panbayes: Panbayes) -> None:
     study = changed(epsilon=Fraction("0.5"), delta=Fraction("1e-6"), adjacency="add-remove")
     (folder / "study.toml").write_text(study_text(study, schema="clinic.toml"), encoding="utf-8")

@@ -24,7 +24,7 @@ from panbayes.schema.schema import Schema, dump_schema
 from tests.conftest import Panbayes
 from tests.running import environment
 
-EVIL = "x\x1b[2J\r\n  Spent in total: 0\u202e\x9b1A\u2028y"
+EVIL = "x\x1b[2J\r\n  Privacy spent: 0\u202e\x9b1A\u2028y"
 CALCULATED = "=cmd|' /C calc'!A0"
 
 
@@ -72,7 +72,7 @@ def test_names_in_models_and_studies_write_no_lines_of_their_own(panbayes: Panba
     done = panbayes("study", "new", "study.toml", "--schema", "s.toml", "--epsilon", "1", "--name", EVIL)
     assert len(done.stdout.splitlines()) == 2
     done = panbayes("study", "show", "study.toml")
-    assert not [line for line in done.stdout.splitlines() if line.startswith("  Spent in total")]
+    assert not [line for line in done.stdout.splitlines() if line.startswith("  Privacy spent")]
     assert all(line.isprintable() for line in done.stdout.splitlines())
 
 

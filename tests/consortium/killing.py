@@ -7,7 +7,9 @@ resumes. After every kill the ledgers are held against what they were before it:
 
 * they verify;
 * every entry of before is still there; before the commit the n-th charge is not, after the commit it is;
-* no holder has spent more than the study grants.
+* no holder has spent more than the study grants;
+* what was cut off before its commit is written down as an answer that failed, once. The holder looks, and lets the
+  study go on.
 
 When a child has come to its end the study is learned once more: the statement says what the ledgers charged, and the
 network is the same for free.
@@ -29,6 +31,7 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.chain import Entry
+from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.local.learn import learn
 from panbayes.privacy.composition import Parallel, PostProcessed, loss_of
@@ -96,6 +99,16 @@ def entries_of(study: Study, books: Books) -> Entries:
     return found
 
 
+def look(study: Study, state: Path) -> int:
+    """Look at the answers that failed, as every holder must, and let the study go on; return how many did."""
+    failed = 0
+    for path in Cabinet.in_state(state).files():
+        with Ledger.open(path) as ledger:
+            ledger.write_cut_off()
+            failed += len(ledger.resume(study.hash))
+    return failed
+
+
 def charges(entries: Entries) -> int:
     return sum(map(len, entries.values()))
 
@@ -109,6 +122,9 @@ def kill_and_resume(study: Study, state: Path) -> dict[str, int]:
         after = entries_of(study, books)
         assert all(after[name][: len(before[name])] == before[name] for name in before), "an entry is gone"
         more, before = charges(after) - charges(before), after
+        failed = look(study, state)
+        # Of the holders asked at the same time, one is killed at the lock, and others where they are.
+        assert (0 if committed or not killed else 1) <= failed <= (1 + others if killed else 0), (number, failed)
         if not killed:
             break
         kills[committed] += 1

@@ -15,10 +15,11 @@ from typer.main import get_command
 
 from panbayes._version import __version__
 from panbayes.cli.commands import build
-from panbayes.cli.kernels import announce_compiling, ensure_cache
+from panbayes.cli.kernels import announce_compiling
 from panbayes.cli.text import accept_every_character, complain, discard_output
 from panbayes.cli.usage import explain_usage
 from panbayes.errors import ExitCode, InputError, PanbayesError
+from panbayes.kernel_cache import ensure_cache
 
 __all__ = ["call", "report_bug"]
 

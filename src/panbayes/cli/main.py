@@ -3,7 +3,8 @@
 From its first moment on the process ends at once when it is interrupted or asked to stop (SIGINT, SIGTERM, SIGHUP):
 what it was writing is removed, one line says so, and the exit code is 130. It ends inside the signal's handler rather
 than by an exception, which could be raised anywhere, also where libraries swallow it or report it as a failure of
-theirs. Ledgers and states are whole at every moment, and lose nothing by it.
+theirs. Ledgers and states are whole at every moment, and lose nothing by it. An answer that a person interrupts at the
+keyboard (SIGINT) is not counted as one that failed.
 
 The exit codes stand in :class:`panbayes.errors.ExitCode`.
 """
@@ -41,13 +42,16 @@ def _end_when_asked() -> None:
             signal.signal(number, _end)
 
 
-def _end(_number: int, _frame: object) -> None:
+def _end(number: int, _frame: object) -> None:
     try:
-        # Where a module is not loaded, or not yet as far as its function, it has left nothing to remove.
-        for module, name in (("panbayes.files", "remove_unfinished"), ("panbayes.cli.kernels", "remove_cache")):
-            remove = getattr(sys.modules.get(module), name, None)
-            if remove is not None:
-                remove()
+        undone = [("panbayes.files", "remove_unfinished"), ("panbayes.kernel_cache", "remove_cache")]
+        if number == signal.SIGINT:
+            undone.append(("panbayes.consortium.holder.ledger.attempts", "dismiss_begun"))
+        # Where a module is not loaded, or not yet as far as its function, it has left nothing to undo.
+        for module, name in undone:
+            undo = getattr(sys.modules.get(module), name, None)
+            if undo is not None:
+                undo()
         os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + b"error: interrupted\n")
     finally:
         os._exit(_INTERRUPTED)

@@ -6,7 +6,9 @@ type serves private records and synthetic ones; who may see it is decided by the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +21,7 @@ from panbayes.errors import InputError
 from panbayes.schema.schema import Schema
 from panbayes.tables.checked_codes import CheckedCodes
 from panbayes.tables.encoding import decode_column, encode_column
+from panbayes.tables.first_reading import FirstCodes, read_as_first
 from panbayes.tables.marks import mark_of
 from panbayes.tables.sources.dispatch import FrameKind, convert_frame, frame_kind, read_columns
 from panbayes.tables.units import first_records
@@ -41,9 +44,9 @@ class Table:
     ``persons`` is the number of people where the schema names a privacy unit, else None (one record each).
     ``kind`` is the library of the data frame it was read from, in which :meth:`frame` gives it back; ``whole`` is the
     mark of all records of the file where some of them may have been left out, so that the file is known again in
-    whichever order it comes. The codes are
-    checked against the domains once and cannot change afterwards; ``checked`` is the proof that the counting kernels
-    ask for. An array that the caller could still write to is copied.
+    whichever order it comes; ``first`` reads it again as the first version did, for the ledgers of that time. The codes
+    are checked against the domains once and cannot change afterwards; ``checked`` is the proof that the counting
+    kernels ask for. An array that the caller could still write to is copied.
 
     What a prompt shows is public: the schema, never a record, and not the number of records either, which is private
     where neighbouring tables differ by one record more or less. Who holds the table asks for :attr:`records`.
@@ -63,6 +66,7 @@ class Table:
     persons: int | None = None
     kind: FrameKind = "polars"
     whole: bytes | None = None
+    first: Callable[[], FirstCodes | None] | None = None
     checked: CheckedCodes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,7 +108,7 @@ class Table:
             kept, persons = first_records(frame[unit.column], unit.max_records, schema.missing_values)
             codes = np.ascontiguousarray(codes[:, kept])
         codes.flags.writeable = False
-        return cls(schema, codes, persons, frame_kind(source), whole)
+        return cls(schema, codes, persons, frame_kind(source), whole, partial(read_as_first, source, schema))
 
     @property
     def records(self) -> int:

@@ -3,7 +3,8 @@
 ``golden/version-1.ledger`` was written by panbayes 0.1.0 through real gates: four studies of four strategies, one of
 them with a delta, under two schemas, with caps of both privacy classes. ``version-1.json`` is what went out: every
 question, its reply and its head. ``version-2.ledger`` has the same studies and caps, and at its end a look without
-privacy and a study that was closed before it had spent everything.
+privacy and a study that was closed before it had spent everything. ``version-3.ledger`` has all that and answers that
+failed: three to "spring", which the holder has looked at, one to "autumn", and three to "frost", which is paused.
 """
 
 from __future__ import annotations

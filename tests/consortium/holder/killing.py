@@ -7,9 +7,11 @@ the pipe is what an analyst would have received. After every kill it checks:
 
 * every reply received is the one in the ledger, byte for byte, and the one received before for the same question;
 * the ledger verifies, with every head received;
-* the study has spent its share for each entry and never more than its ε, the total never more than the cap.
+* the study has spent its share for each entry and never more than its ε, the total never more than the cap;
+* at most one answer is written down as having failed: the one that was being drawn, and not charged.
 
-Then the next child resumes, and in the end every study has spent exactly its ε.
+Then the parent looks at what failed, as a holder does, the next child resumes, and in the end every study has spent
+exactly its ε.
 
 With ``sabotage`` the children hand out replies before they are committed, as a careless holder would: the checks must
 notice.
@@ -163,6 +165,8 @@ def check(world: World, new: list[bytes]) -> None:
         release = released(reply)
         assert world.received.setdefault(release.id, reply) == reply, "two answers to one question"
     with Ledger.open(world.path) as ledger:
+        ledger.write_cut_off()
+        failed = ledger.resume(agreed.hash)
         with ledger.transaction(write=False) as transaction:
             entries = list(transaction.entries())
             stored = {entry.question: transaction.stored(entry.question) for entry in entries}
@@ -173,6 +177,10 @@ def check(world: World, new: list[bytes]) -> None:
         kept = stored.get(question)
         assert kept is not None, "a release without a charge"
         assert kept[1] == reply, "the ledger holds another reply than was released"
+    assert len(failed) <= 1, "one kill is counted as several failures"
+    assert not any(failure.question in stored for failure in failed), "what was charged is counted as a failure"
+    if failed:
+        world.count("cut off")
     mine = [entry for entry in entries if entry.study == agreed.hash]
     spent = sum((pure(entry.loss) for entry in mine), Fraction(0))
     assert len(mine) <= len(script(agreed))

@@ -62,6 +62,9 @@ def test_it_says_what_it_said(way: Callable[[Path], Ledger], golden: Golden, pat
     assert (summary.first, summary.head) == (golden.first, golden.heads[-1])
     assert summary.unsalted == (len(golden.heads) if golden.version == 1 else 0)
     assert summary.looked == (() if golden.version == 1 else ("look",))
+    failed = [failure.name for failure in summary.failures]
+    assert failed == (["autumn", "frost", "frost", "frost"] if golden.version > 2 else [])
+    assert len(summary.paused) == (golden.version > 2)
     assert [study.closed for study in summary.studies] == [False, False, False, golden.version > 1]
     assert [(study.name, study.grant, study.spent, study.entries) for study in summary.studies] == [
         ("spring", Pure(Fraction(1)), Pure(Fraction(1)), 4),
@@ -116,3 +119,5 @@ def test_the_command_line_shows_and_verifies_it_and_names_what_is_unsalted(
     assert done.returncode == 0, done.stderr
     for told in (done.stdout, panbayes("holder", "ledger", "show", path.name).stdout):
         assert ("Entries 1 to 8 are unsalted" in told) == (golden.version == 1)
+    shown_failed = "  3 answers to frost failed; it is paused until you look: panbayes holder ledger resume LEDGER"
+    assert (shown_failed in told) == (golden.version > 2)

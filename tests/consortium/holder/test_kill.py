@@ -27,6 +27,7 @@ def outcome(mode: str, folder: Path, *arguments: object) -> dict[str, int]:
 def test_killed_at_two_hundred_random_times(tmp_path: Path) -> None:
     found = outcome("random", tmp_path, 200, 20261115)
     assert found["kills"] == 200
+    assert 1 <= found["cut off"] <= 200
     assert found["studies"] > 20
 
 
@@ -44,6 +45,7 @@ def test_killed_at_every_line_around_the_commit(lines: int, tmp_path: Path) -> N
     assert found["kills"] >= 50
     assert found["nothing"] >= 20
     assert found["charged, not received"] >= 1
+    assert found["cut off"] >= 10
 
 
 def test_the_checks_notice_a_release_before_the_commit(lines: int, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "clinic.ledger"
 
 
-def test_the_file_and_its_journal_are_the_holders_own(path: Path) -> None:
+def test_the_file_its_journal_and_its_attempt_are_the_holders_own(path: Path) -> None:
     before = os.umask(0)
     try:
         fill(path, 1)
@@ -42,7 +42,8 @@ def test_the_file_and_its_journal_are_the_holders_own(path: Path) -> None:
             modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     finally:
         os.umask(before)
-    assert modes == {"clinic.ledger": 0o600, "clinic.ledger-journal": 0o600}
+    names = ("clinic.ledger", "clinic.ledger-journal", "clinic.ledger-attempt")
+    assert modes == dict.fromkeys(names, 0o600)
 
 
 def test_the_settings_that_make_a_commit_last(path: Path) -> None:

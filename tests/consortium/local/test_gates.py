@@ -95,9 +95,15 @@ def test_a_refused_study_leaves_the_ledger_free_for_other_records(tmp_path: Path
         assert pure(ledger.summary().spent) == 0
 
 
-def test_two_holders_with_the_same_records(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^holder b: has the very records of holder a"):
-        run(ONE, {"a": table(1), "b": table(1)}, tmp_path)
+def test_that_two_holders_have_the_same_records_is_told_as_a_matter_of_their_ledger_before_anything_is_asked(
+    tmp_path: Path,
+) -> None:
+    """Nobody's account answers for two: neither with the same bytes, nor charged twice."""
+    told = r"a-.*\.ledger: is the ledger of holder a and of holder b; give every holder its own records"
+    with pytest.raises(LedgerError, match=told) as caught:
+        run(ONE, {"a": table(1), "b": table(1).select(slice(None, None, -1)), "c": table(2)}, tmp_path)
+    assert caught.value.exit_code == 5
+    assert set(spending(tmp_path).values()) == {Fraction(0)}
 
 
 def test_a_copied_ledger_beside_the_first_is_refused(tmp_path: Path) -> None:
@@ -165,6 +171,8 @@ def test_a_state_directory_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"^state: .* cannot be used"):
         run(ONE, {"north": table(1)}, tmp_path / "file")
+    with pytest.raises(InputError, match=r"^state: holds a NUL, which no path can"):
+        run(ONE, {"north": table(1)}, tmp_path / "a\0b")
 
 
 def test_simulation_depends_on_seed_holder_and_question_and_keeps_nothing(

@@ -169,6 +169,22 @@ def test_terms_beside_a_study_are_refused_and_never_passed_over(term: dict[str, 
         panbayes.learn(study(), frame, simulate=1, **term)
 
 
+def test_a_file_given_to_two_holders_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """What was given is public; that two files hold the same is not, and no error about the input says so."""
+    agreed = study("independent")
+    path = tmp_path / "north.csv"
+    path.write_text("this is no table")
+    (tmp_path / "link.csv").symlink_to(path)
+    for second in (path, str(path), tmp_path / "link.csv"):
+        with pytest.raises(panbayes.InputError, match=r"^holder b: is given the same file as holder a; give every"):
+            panbayes.learn(agreed, {"a": path, "b": second}, state=tmp_path / "state")
+    frame = clinic_network().sample_table(100, 1).frame()
+    with pytest.raises(panbayes.InputError, match=r"^holder b: is given the same table as holder a; give every"):
+        panbayes.learn(agreed, {"a": frame, "b": frame}, state=tmp_path / "state")
+    assert not (tmp_path / "state").exists()
+    panbayes.learn(agreed, {"a": frame, "b": frame}, simulate=1)
+
+
 @pytest.mark.parametrize("name", [1, None, "", " ", "\udc80"])
 def test_a_holder_has_a_name_that_can_be_written(name: object, tmp_path: Path) -> None:
     with pytest.raises(panbayes.InputError, match="holders: found the name"):

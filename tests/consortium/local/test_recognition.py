@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import io
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -19,8 +24,10 @@ from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.consortium.local.gates import open_gates
+from panbayes.consortium.local.learn import learn
 from panbayes.errors import HolderRefusedError, LedgerError
 from panbayes.privacy.classes.pure import Pure
+from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import SCHEMA, pure, singles, study, table
@@ -39,7 +46,7 @@ def frame(seed: int = 1) -> pl.DataFrame:
     return pl.DataFrame({**values, "patient": [f"p{n}" for n in numbers], "visit": [f"v{n}" for n in range(200)]})
 
 
-def ask(schema: Schema, holder: str, data: pl.DataFrame, state: Path, *, name: str = "a study") -> None:
+def ask(schema: Schema, holder: str, data: object, state: Path, *, name: str = "a study") -> None:
     """Let a study ask one holder everything it asks."""
     agreed = study("independent", name=name, schema=schema)
     with open_gates(agreed, {holder: Table.read(data, schema)}, state=state) as gates:
@@ -140,6 +147,88 @@ def test_a_ledger_of_the_first_version_with_a_unit_is_found_in_the_order_it_was_
     assert accounts(tmp_path) == [3]
 
 
+SEEN = Schema("seen", (Attribute("at", categories=("2020-01-01 12:00:00", "never", "2020-01-01"), other="other"),))
+VISITS = replace(SEEN, unit=Unit("patient", max_records=1))
+NOON = dt.datetime(2020, 1, 1, 12)
+
+Odd = tuple[Schema, list[list[int]], int | None, Callable[[Path], object]]
+
+
+def written(name: str, text: str) -> Callable[[Path], object]:
+    """Return what writes a file and gives its path."""
+
+    def write(folder: Path) -> Path:
+        path = folder / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+ODD: dict[str, Odd] = {
+    "two people who differ by a blank": (
+        VISITS,
+        [[1, 1, 3]],
+        3,
+        written("v.csv", "patient,at\n1,never\n1 ,never\n2,?\n"),
+    ),
+    "a missing value at the end": (SEEN, [[1, 1]], None, written("s.csv", "at\nnever\nnever\n\n")),
+    "times by the type of their column": (SEEN, [[3, 3]], None, lambda _: pl.DataFrame({"at": [NOON, NOON]})),
+    "large ids that fall together": (
+        VISITS,
+        [[1]],
+        1,
+        lambda _: pl.DataFrame({"patient": [Decimal(2**53), Decimal(2**53 + 1)], "at": ["never", "never"]}),
+    ),
+    "objects of pandas": (
+        SEEN,
+        [[3, 1]],
+        None,
+        lambda _: pd.DataFrame({"at": [dt.datetime(2020, 1, 1), "never"]}, dtype=object),
+    ),
+}
+"""Tables with odd values: the codes and the persons that the first version read, and the table itself."""
+
+
+def bound_as_first(state: Path, schema: Schema, codes: list[list[int]], persons: int | None) -> None:
+    """Leave one ledger, as the first version left it: bound to these codes, with a study charged."""
+    old = Table(schema, np.array(codes, dtype=np.uint8), persons)
+    agreed = study("independent", name="old", schema=schema)
+    with open_gates(agreed, {"north": old}, state=state) as gates:
+        Federation(agreed, gates).ask(singles(agreed), round_number=0)
+    (path,) = Cabinet.in_state(state).files()
+    with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
+        key = transaction.secret("key")
+    edit(path, "DELETE FROM marks", "DELETE FROM units")
+    bound = "INSERT INTO bindings (schema, digest) VALUES (?, ?)"
+    edit(path, bound, values=(schema.hash, keyed_former(key, fingerprint(old).former)))
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_ledger_of_the_first_version_is_found_by_records_that_are_read_otherwise_today_and_marked_once(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema, codes, persons, make = ODD[name]
+    bound_as_first(tmp_path, schema, codes, persons)
+    data = make(tmp_path)
+    today = Table.read(data, schema)
+    assert (sorted(today.codes[0].tolist()), today.persons) != (sorted(codes[0]), persons)
+    for holder in ("Dr. North", "north"):
+        ask(schema, holder, data, tmp_path, name=f"by {holder}")
+        # Marked: what the first version read is not asked for again.
+        monkeypatch.setattr("panbayes.tables.table.read_as_first", lambda *_: pytest.fail("read again"))
+    assert accounts(tmp_path) == [3]
+
+
+def test_records_that_the_first_version_knew_otherwise_have_their_own_account(tmp_path: Path) -> None:
+    bound_as_first(tmp_path, VISITS, [[1, 1, 1]], 3)
+    _, _, _, make = ODD["two people who differ by a blank"]
+    with pytest.raises(LedgerError, match="belongs to other records"):
+        ask(VISITS, "north", make(tmp_path), tmp_path)
+    ask(VISITS, "Dr. North", make(tmp_path), tmp_path)
+    assert accounts(tmp_path) == [1, 1]
+
+
 def run(agreed: Study, state: Path, *names: str) -> None:
     tables = {name: table(seed) for seed, name in enumerate(names)}
     with open_gates(agreed, tables, state=state) as gates:
@@ -167,6 +256,17 @@ def made(state: Path, holder: str) -> Path:
     cabinet = Cabinet.in_state(state)
     cabinet.make_folder()
     return cabinet.path(holder)
+
+
+def test_learning_asks_nobody_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for a cap, nor at a large ε, nor where everything is looked at."""
+    keyboard = io.StringIO("yes\n" * 9)
+    monkeypatch.setattr(sys, "stdin", keyboard)
+    for terminal in (keyboard, sys.stderr):
+        monkeypatch.setattr(terminal, "isatty", lambda: True)
+    for strategy, epsilon in (("independent", 1), ("independent", 100), ("non-private", None)):
+        learn(Study("asking", SCHEMA, strategy, epsilon), {"north": table(1)}, state=tmp_path)
+    assert keyboard.tell() == 0
 
 
 @pytest.mark.parametrize(("epsilon", "warned"), [("10", False), ("10.01", True), ("1000", True)])

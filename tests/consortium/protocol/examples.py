@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final
+from typing import Final, get_args
 
 import numpy as np
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ from panbayes.consortium.protocol.answers import (
     TablesAnswer,
 )
 from panbayes.consortium.protocol.cells import pack_cells
-from panbayes.consortium.protocol.envelope import Question, Refusal, Release, Reply, question
+from panbayes.consortium.protocol.envelope import Question, Refusal, RefusalCode, Release, Reply, question
 from panbayes.consortium.protocol.queries import (
     GroupedTablesQuery,
     Grouping,
@@ -154,18 +154,7 @@ answers = st.one_of(
     st.builds(GroupedTablesAnswer, counts),
     st.builds(TableChoiceAnswer, st.lists(st.integers(0, 999_999), max_size=4).map(tuple)),
 )
-codes = st.sampled_from(
-    [
-        "malformed",
-        "unknown-study",
-        "wrong-schema",
-        "wrong-id",
-        "not-in-study",
-        "over-budget",
-        "too-large",
-        "unavailable",
-    ]
-)
+codes = st.sampled_from(get_args(RefusalCode))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=500)
 replies: st.SearchStrategy[Reply] = st.one_of(
     st.builds(Release, digests, st.none() | st.integers(0, 2**53 - 1), digests, st.booleans(), answers),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +11,8 @@ import typer
 
 from panbayes.cli.arguments import AsJson, LedgerFolder
 from panbayes.cli.help import add_command, new_group
-from panbayes.cli.text import aligned, emit
+from panbayes.cli.ledger_account import account, facts, failures, unsalted
+from panbayes.cli.text import aligned, emit, plural
 from panbayes.consortium.holder.ledger.cabinet import SUFFIX, Cabinet
 from panbayes.consortium.holder.ledger.chain import loss_text
 from panbayes.consortium.holder.ledger.ledger import Ledger, Summary
@@ -28,7 +31,7 @@ Examples:
     panbayes holder ledger show
 """
 
-LEDGER_HELP = """Show, verify, cap or close what a holder has spent.
+LEDGER_HELP = """Show, verify or cap what a holder has spent; close or resume a study.
 
 Every holder has one ledger, a file in which its gate writes down each answer before it gives it.
 
@@ -55,7 +58,7 @@ OneLedger = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the group ``holder``."""
     group, ledger = new_group(HELP), new_group(LEDGER_HELP)
-    for command in (show, verify, cap, close):
+    for command in (show, verify, cap, close, resume):
         add_command(ledger, command)
     add_command(ledger, open_entry, name="open")
     group.add_typer(ledger, name="ledger")
@@ -79,14 +82,14 @@ def show(ledger: Which = None, state: LedgerFolder = None, as_json: AsJson = Fal
             entries = opened.entries()
         data.append(
             {
-                **_facts(path, summary),
+                **facts(path, summary),
                 "entries": [
                     {"sequence": entry.sequence, "commitment": entry.commitment, "head": entry.head}
                     for entry in entries
                 ],
             }
         )
-        lines += _account(path, summary)
+        lines += account(path, summary)
     emit(data, lines, as_json=as_json)
 
 
@@ -111,7 +114,7 @@ def verify(
         try:
             with Ledger.read(path) as opened:
                 faults[str(path)] = verify_ledger(opened, heads=head or ())
-                told[str(path)] = _unsalted(opened.summary().unsalted)
+                told[str(path)] = unsalted(opened.summary().unsalted)
         except LedgerError as error:
             faults[str(path)] = [error.found]
     unsound = [(path, fault) for path, its_faults in faults.items() for fault in its_faults]
@@ -190,7 +193,37 @@ def close(
     with Ledger.open(path) as opened:
         opened.close_study(_study(study, opened.summary()))
         summary = opened.summary()
-    emit(_facts(path, summary), _account(path, summary), as_json=as_json)
+    emit(facts(path, summary), account(path, summary), as_json=as_json)
+
+
+def resume(
+    ledger: OneLedger,
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="The study: its hash or how that begins, or its name.")],
+    state: LedgerFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at the answers to a study that failed, and let it go on.
+
+    A study is paused when three of its answers have failed since its holder last looked: an answer that fails is not
+    charged for, and that it failed may tell something about the records. What is shown is for the holder's eyes.
+
+    Examples:
+        panbayes holder ledger resume north study
+    """
+    (path,) = _chosen(ledger, state)
+    with Ledger.open(path) as opened:
+        opened.write_cut_off()
+        chosen, name = _known_study(study, opened.summary())
+        failed = opened.resume(chosen)
+    data = {"ledger": str(path), "study": chosen, "failed": [asdict(failure) for failure in failed]}
+    lines = [f"{path}"]
+    if failed:
+        rows = [("when", "question", "kind", "failed by")]
+        lines += aligned([*rows, *((f.time, f.question[:12], f.kind, f.error) for f in failed)])
+        lines.append(f"  {plural(len(failed), 'answer')} to {name} ({chosen[:12]}) failed; the study goes on.")
+    else:
+        lines.append(f"  No answer to {name} ({chosen[:12]}) has failed since you last looked.")
+    emit(data, lines, as_json=as_json)
 
 
 def cap(
@@ -224,7 +257,7 @@ def cap(
     with Ledger.open(path, create=new) as opened:
         opened.set_cap(limit)
         summary = opened.summary()
-    emit(_facts(path, summary), _account(path, summary), as_json=as_json)
+    emit(facts(path, summary), account(path, summary), as_json=as_json)
 
 
 def _limit(text: str) -> Loss:
@@ -268,65 +301,25 @@ def _chosen(ledger: str | None, state: Path | None) -> list[Path]:
     return paths
 
 
-def _facts(path: Path, summary: Summary) -> dict[str, object]:
-    return {
-        "ledger": str(path),
-        "cap": None if summary.cap is None else summary.cap.json(),
-        "spent": summary.spent.json(),
-        "reserved": summary.reserved.json(),
-        "left": None if summary.left is None else summary.left.json(),
-        "first": summary.first,
-        "head": summary.head,
-        "studies": [
-            {
-                "name": study.name,
-                "study": study.study,
-                "grant": study.grant.json(),
-                "spent": study.spent.json(),
-                "releases": study.entries,
-                "closed": study.closed,
-            }
-            for study in summary.studies
-        ],
-        "unsalted": summary.unsalted,
-        "looked": list(summary.looked),
-    }
-
-
-def _account(path: Path, summary: Summary) -> list[str]:
-    lines = [f"{path}"]
-    if summary.studies:
-        rows = [("study", "hash", "releases", "spent", "granted", "")]
-        rows += [
-            (s.name, s.study[:12], str(s.entries), str(s.spent), str(s.grant), "closed" if s.closed else "")
-            for s in summary.studies
-        ]
-        lines += aligned(rows)
-    limit = "no cap" if summary.cap is None or summary.left is None else f"cap {summary.cap}, {summary.left} left"
-    begun = "" if summary.reserved == summary.spent else f"; {summary.reserved} reserved for studies that have begun"
-    lines.append(f"  Spent in total: {summary.spent}{begun}; {limit}.")
-    if summary.looked:
-        lines.append(f"  NOT PRIVATE: everything was looked at without noise, by {', '.join(summary.looked)}.")
-    if summary.unsalted:
-        lines.append(f" {_unsalted(summary.unsalted)}")
-    return [*lines, f"  Head: {summary.head}"]
-
-
-def _unsalted(count: int) -> str:
-    """Name the entries of the first version, where there are some."""
-    if not count:
-        return ""
-    many = "Entry 1 is" if count == 1 else f"Entries 1 to {count} are"
-    return f" {many} unsalted: who has heads from before and after one can test guesses about its reply."
-
-
 def _study(text: str, summary: Summary) -> str:
     """Return the hash of the study that is meant."""
-    alike = [s.study for s in summary.studies if s.name == text or (len(text) >= 8 and s.study.startswith(text))]
+    return _one_study(text, {s.study: s.name for s in summary.studies}, "that has begun")
+
+
+def _known_study(text: str, summary: Summary) -> tuple[str, str]:
+    """Return the hash and the name of the study that is meant, also of one whose answers have all failed."""
+    names = {s.study: s.name for s in summary.studies} | dict(failures(summary).keys())
+    chosen = _one_study(text, names, "that was answered, or was to be,")
+    return chosen, names[chosen]
+
+
+def _one_study(text: str, names: Mapping[str, str], which: str) -> str:
+    """Return the hash of the one study of ``names`` that is meant."""
+    alike = [study for study, name in names.items() if name == text or (len(text) >= 8 and study.startswith(text))]
     if len(alike) != 1:
         raise InputError(
             "STUDY",
-            found=f'{"more than one study" if alike else "no study that has begun"} is "{text}"',
+            found=f'{"more than one study" if alike else "no study"} {which} is "{text}"',
             remedy="give its hash as `panbayes holder ledger show` does, or its name",
         )
     return alike[0]

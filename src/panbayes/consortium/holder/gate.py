@@ -8,15 +8,20 @@
    computed (its :class:`~panbayes.consortium.holder.handler.Handler`). The time this takes follows the length of the
    question, so that nobody can make a holder work for what is not charged;
 3. take the ledger for writing, alone. If the question was answered before, the same bytes go out again, free;
-4. **charge**: the ledger still belongs to these records, the study has not asked this kind of question too often, its
-   spending stays within its ε, and the *whole* study fits under the holder's cap, so that a study that cannot be
-   finished is refused before it has spent anything. All compared as exact fractions;
-5. **draw** the answer with its noise, **store** the reply with the charge, **commit** to disk, and only then
+4. **charge**: the ledger still belongs to these records, the study is neither closed nor paused and has not asked this
+   kind of question too often, its spending stays within its ε, and the *whole* study fits under the holder's cap, so
+   that a study that cannot be finished is refused before it has spent anything. All compared as exact fractions;
+5. write down that an answer is begun, **draw** it with its noise, **store** the reply with the charge, **commit** to
+   disk, and only then
 6. **release**.
 
 Steps 3 to 5 are one transaction: an error, a crash or a power cut anywhere in it leaves nothing charged and nothing
 released; after it, the reply is on disk and any repetition returns it. The question's id is the hash of study, round
 and query, never of data, so who asks again cannot get fresh noise.
+
+What fails in step 5 may have failed because of the records, and nothing was charged for telling so. It is therefore
+counted, whatever ended it (:mod:`panbayes.consortium.holder.ledger.attempts`), and the third time pauses the study
+until the holder looks. What steps 1 to 4 refuse depends on public facts, and does not count.
 
 Whatever arrives, :meth:`Gate.ask` returns bytes: a release or a refusal. The text of a refusal depends on public facts:
 the question, the study, the schema, what this study has spent. What goes wrong inside (a full disk, a ledger of other
@@ -32,6 +37,7 @@ import msgspec
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.handler import handler_of
+from panbayes.consortium.holder.ledger.attempts import Attempt
 from panbayes.consortium.holder.ledger.binding import Fingerprint, anybodys, fingerprint
 from panbayes.consortium.holder.ledger.chain import Charge, reply_digest
 from panbayes.consortium.holder.ledger.ledger import Ledger
@@ -149,12 +155,26 @@ class Gate:
 
     def _settle(self, question: Question) -> bytes:
         """Charge, draw, store and commit in one transaction, or return what was stored before."""
+        kind = handler_of(question.query).kind
+        attempt = Attempt.now(study=question.study, name=self._study.name, question=question.id, kind=kind)
         try:
-            with self._ledger.transaction() as transaction:
-                return self._answered_before(transaction, question) or self._answer(transaction, question)
+            while True:
+                with self._ledger.transaction() as transaction:
+                    reply = self._answered_before(transaction, question)
+                    if reply is not None:
+                        return reply
+                    left = transaction.left_over()
+                    if left is None:
+                        return self._answer(transaction, question, attempt)
+                    # Committed by itself: whatever comes of this question, that one failed.
+                    transaction.fail(left)
         except _RefusedError:
             raise
+        except KeyboardInterrupt:
+            self._ledger.dismiss(attempt)
+            raise
         except Exception as error:
+            self._ledger.write_failure(attempt, error)
             raise _UnavailableError from error
 
     def _answered_before(self, transaction: Transaction, question: Question) -> bytes | None:
@@ -166,11 +186,12 @@ class Gate:
             raise _RefusedError("wrong-id", "this id was used for another question")
         return replied
 
-    def _answer(self, transaction: Transaction, question: Question) -> bytes:
+    def _answer(self, transaction: Transaction, question: Question, attempt: Attempt) -> bytes:
         transaction.bind(self._table.schema.hash, self._records)
         handler = handler_of(question.query)
         loss = handler.loss(question.query)
         self._check_budget(transaction, handler.kind, loss)
+        transaction.begin(attempt)
         answer = handler.answer(question.query, self._counts, noise=self._noise.spawn(question.id.encode()))
         _, previous = transaction.last()
         # Under add-remove the number of people is itself private, and leaves in noisy form only.
@@ -189,6 +210,10 @@ class Gate:
             raise _RefusedError("not-in-study", f"the study asks for {kind} {most} times, and has")
         if study.hash in transaction.closed():
             raise _RefusedError("over-budget", "this holder has closed the study: it answers nothing new")
+        if transaction.paused(study.hash):
+            raise _RefusedError(
+                "paused", "answers to this study failed here; it is paused until the holder has looked at why"
+            )
         unit = study.schema.unit
         if transaction.promises() - {(study.adjacency, *((unit.max_records, unit.column) if unit else (None, None)))}:
             # Replacing a record is two steps of add-remove, and under replace the number of people has left.

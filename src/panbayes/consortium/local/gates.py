@@ -24,11 +24,11 @@ from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.protocol.transport import Ask
 from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
-from panbayes.errors import InputError, PanbayesError
+from panbayes.errors import InputError, LedgerError, PanbayesError
 from panbayes.privacy.written import show_fraction
 from panbayes.tables.table import Table
 
-__all__ = ["MUCH", "open_gates", "write_down_look"]
+__all__ = ["MUCH", "check_own", "open_gates", "write_down_look"]
 
 MUCH: Final = 10
 """Above this ε the promise is weak: one release can make a person's value e¹⁰ times likelier than another."""
@@ -66,18 +66,53 @@ def _secure_gates(
     records = {name: fingerprint(table) for name, table in tables.items()}
     ledgers = _open_ledgers(tables, records, state, stack)
     _warn(study, ledgers)
-    owners: dict[Path | None, str] = {}
-    for name, ledger in ledgers.items():
-        if owners.setdefault(ledger.path, name) != name:
-            raise InputError(
-                f"holder {name}",
-                found=f"has the very records of holder {owners[ledger.path]}",
-                remedy="give every holder its own records",
-            )
+    _check_accounts(ledgers)
     return {
         name: Gate(table, study, ledgers[name], SecureNoise(), report=_report, records=records[name]).ask
         for name, table in tables.items()
     }
+
+
+def check_own(holders: Mapping[str, object]) -> None:
+    """Refuse holders that were given the same file or object twice: what was given is public, and known unread."""
+    seen: dict[object, str] = {}
+    for name, data in holders.items():
+        known = seen.setdefault(_what(data), name)
+        if known != name:
+            raise InputError(
+                f"holder {name}",
+                found=f"is given the same {'file' if isinstance(data, str | Path) else 'table'} as holder {known}",
+                remedy="give every holder its own records",
+            )
+
+
+def _what(data: object) -> object:
+    """Return what something given is known by, before it is looked into: a file by its place on the disk."""
+    if isinstance(data, str | Path):
+        try:
+            found = Path(data).stat()
+        except (OSError, ValueError):
+            return str(data)
+        return found.st_dev, found.st_ino
+    return id(data)
+
+
+def _check_accounts(ledgers: Mapping[str, Ledger]) -> None:
+    """Refuse holders whose records are the same although they were given apart, and so have one ledger.
+
+    Which ledger records have is told to their holder alone, as all that is about a ledger, before anything is asked: an
+    analyst elsewhere would see that a holder is unavailable. To answer for both from one ledger would give the same
+    bytes twice, which says that the tables are alike; to charge one ledger for two answers would spend more than the
+    study says.
+    """
+    holders: dict[str, str] = {}
+    for name, ledger in ledgers.items():
+        if holders.setdefault(ledger.name, name) != name:
+            raise LedgerError(
+                ledger.name,
+                found=f"is the ledger of holder {holders[ledger.name]} and of holder {name}",
+                remedy="give every holder its own records: one account cannot answer for two holders of a study",
+            )
 
 
 def write_down_look(study: Study, tables: Mapping[str, Table], *, state: str | Path | None = None) -> None:

@@ -22,7 +22,7 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.analyst.result import SMOOTHING, about, learn_structure
-from panbayes.consortium.local.gates import open_gates, write_down_look
+from panbayes.consortium.local.gates import check_own, open_gates, write_down_look
 from panbayes.display import shortened
 from panbayes.errors import InputError, visible
 from panbayes.privacy.adjacency import Adjacency
@@ -159,6 +159,8 @@ def _study(given: object) -> Study:
 
 
 def _learn(study: Study, named: Mapping[str, object], *, state: str | Path | None, simulate: int | None) -> Network:
+    if study.private and simulate is None:
+        check_own(named)
     tables = {name: _table(data, study, name) for name, data in named.items()}
     kind = next(iter(tables.values())).kind
     if not study.private:

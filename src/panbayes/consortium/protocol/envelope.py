@@ -50,7 +50,15 @@ class Release(_Message, frozen=True, tag="release"):
 
 
 RefusalCode: TypeAlias = Literal[
-    "malformed", "unknown-study", "wrong-schema", "wrong-id", "not-in-study", "over-budget", "too-large", "unavailable"
+    "malformed",
+    "unknown-study",
+    "wrong-schema",
+    "wrong-id",
+    "not-in-study",
+    "over-budget",
+    "too-large",
+    "paused",
+    "unavailable",
 ]
 
 

@@ -21,7 +21,10 @@ guarded like the records themselves (mode 0600), and neither key nor digest nor 
 released: the hash chain does not cover them.
 
 Ledgers of the first version were bound by one digest per schema, of the schema's hash and the records that were kept
-(``former``). They are found by it, and marked as above when they are next used.
+(``former``). They are found by it, and marked as above when they are next used. If the records have other codes today
+than they had then, which odd values may have, they are read once more as they were at that time
+(:mod:`panbayes.tables.first_reading`): only where nothing else finds a ledger and there is one of that version under
+the same schema.
 """
 
 from __future__ import annotations
@@ -29,8 +32,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 import numpy as np
 
@@ -44,6 +48,8 @@ __all__ = ["Bindings", "Fingerprint", "anybodys", "fingerprint", "keyed", "keyed
 class Fingerprint:
     """What a table is known by: its ``marks``, and the one a ledger of the first version knew it by.
 
+    That one is ``former`` for the codes of today; ``older`` reads the table once more, as that version did.
+
     ``unit`` is the column of the privacy unit, None where the record is the unit. It lives in memory only; what is
     stored is keyed.
     """
@@ -51,6 +57,7 @@ class Fingerprint:
     marks: tuple[bytes, ...] = field(repr=False)
     unit: str | None = None
     former: bytes = field(default=b"", repr=False)
+    older: Callable[[], bytes | None] = field(default=lambda: None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +75,26 @@ class Bindings:
         >>> [bindings.belongs_to("schema", Fingerprint((mark,))) for mark in (b"ours", b"others")]
         [True, False]
         """
-        former = self.former.get(schema)
-        if former is not None and hmac.compare_digest(former, keyed_former(self.key, records.former)):
+        if self._was_bound_to(schema, records.former):
             return True
         return any(hmac.compare_digest(known, keyed(self.key, mark)) for mark in records.marks for known in self.marks)
+
+    def belonged_to(self, schema: str, records: Fingerprint) -> bool:
+        """Tell whether these are the records of a ledger of the first version, as that one read them."""
+        if schema not in self.former:
+            return False
+        older = records.older()
+        return older is not None and self._was_bound_to(schema, older)
+
+    def _was_bound_to(self, schema: str, former: bytes) -> bool:
+        known = self.former.get(schema)
+        return known is not None and hmac.compare_digest(known, keyed_former(self.key, former))
 
 
 def fingerprint(table: Table) -> Fingerprint:
     """Return what a table is known by."""
     marks = {mark_of(table.codes), *([] if table.whole is None else [table.whole])}
-    return Fingerprint(tuple(sorted(marks)), _unit(table), _former(table))
+    return Fingerprint(tuple(sorted(marks)), _unit(table), _former(table), cache(partial(_older, table)))
 
 
 def anybodys(table: Table) -> Fingerprint:
@@ -97,6 +114,15 @@ def _former(table: Table) -> bytes:
     rows = np.ascontiguousarray(table.codes.T, dtype=f"<u{width}")
     digest.update(np.sort(rows.view(f"V{width * len(table.schema)}").ravel()).tobytes())
     return digest.digest()
+
+
+def _older(table: Table) -> bytes | None:
+    """Return what the first version knew a table by, read as it read it; None if it would have refused it."""
+    found = None if table.first is None else table.first()
+    if found is None:
+        return None
+    codes, persons = found
+    return _former(Table(table.schema, codes.astype(table.codes.dtype), persons))
 
 
 def keyed(key: bytes, mark: bytes) -> bytes:

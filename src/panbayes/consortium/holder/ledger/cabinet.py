@@ -117,6 +117,8 @@ class Cabinet:
             self._make(self.folder)
         except OSError as error:
             raise self._unusable(error, argument) from None
+        except ValueError:
+            raise InputError(argument, found="holds a NUL, which no path can", remedy="check the path") from None
 
     def _make(self, folder: Path) -> None:
         """Make a folder and those above it; each name is on disk before a ledger lies under it."""
@@ -178,6 +180,7 @@ def _bindings(path: Path) -> Bindings:
 def _bound_to(bindings: Mapping[Path, Bindings], schema: str, records: Fingerprint) -> Path | None:
     """Return the ledger that is bound to these records; None if there is none."""
     paths = [path for path, bound in bindings.items() if bound.belongs_to(schema, records)]
+    paths = paths or [path for path, bound in bindings.items() if bound.belonged_to(schema, records)]
     if len(paths) > 1:
         raise LedgerError(
             str(paths[0]),

@@ -16,15 +16,17 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger import file as ledger_file
+from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, AttemptFile, AttemptLog
 from panbayes.consortium.holder.ledger.binding import Fingerprint
 from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
@@ -57,7 +59,8 @@ class Spending:
 class Summary:
     """Where a ledger stands: spending per study and in total, the cap, and where the chain begins and ends.
 
-    The first ``unsalted`` entries are of the first version; ``looked`` names the studies without privacy.
+    The first ``unsalted`` entries are of the first version; ``looked`` names the studies without privacy; ``failures``
+    are the answers that failed since the holder last looked at their study.
     """
 
     studies: tuple[Spending, ...]
@@ -67,6 +70,7 @@ class Summary:
     head: str
     unsalted: int = 0
     looked: tuple[str, ...] = ()
+    failures: tuple[Attempt, ...] = ()
 
     @property
     def spent(self) -> Loss:
@@ -82,6 +86,12 @@ class Summary:
     def left(self) -> Loss | None:
         """What the cap leaves for further studies, None without a cap."""
         return None if self.cap is None else self.cap.less(self.reserved)
+
+    @property
+    def paused(self) -> tuple[str, ...]:
+        """The studies, by their hashes, that are paused until the holder looks at what failed."""
+        counted = Counter(failure.study for failure in self.failures)
+        return tuple(study for study, failures in counted.items() if failures >= PAUSING)
 
     def _total(self, losses: Iterable[Loss]) -> Loss:
         return total((NOTHING if self.cap is None else self.cap.times(0), *losses))
@@ -101,6 +111,7 @@ class Ledger:
         self._closed = False
         self._lock = threading.Lock()
         self._process = os.getpid()
+        self._attempts = AttemptLog() if path is None else AttemptFile(path)
 
     @classmethod
     def open(cls, path: str | Path, *, create: bool = False, busy_seconds: float = BUSY_SECONDS) -> Self:
@@ -152,8 +163,10 @@ class Ledger:
                 raise InternalError("a ledger was used after it was closed")
             with ledger_file.atomic(self._connection, self.path, write=write):
                 draw = ledger_file.secret if self.durable else ledger_file.no_secret
-                yield Transaction(self._connection, self.name, draw)
+                yield Transaction(self._connection, self.name, draw, self._attempts)
         finally:
+            if write:
+                self._attempts.end()
             self._lock.release()
 
     def bind(self, schema: str, records: Fingerprint) -> None:
@@ -171,6 +184,36 @@ class Ledger:
         with self.transaction() as transaction:
             if study not in transaction.closed():
                 transaction.note("closed", study)
+
+    def write_failure(self, attempt: Attempt, error: Exception) -> None:
+        """Write down what an attempt failed by, unless it was never begun or somebody has written it down meanwhile.
+
+        If that fails too, the attempt is left over, and whoever takes the ledger next writes it down.
+        """
+        with suppress(Exception), self.transaction() as transaction:
+            if transaction.left_over() == attempt:
+                transaction.fail(replace(attempt, error=type(error).__name__))
+
+    def dismiss(self, attempt: Attempt) -> None:
+        """Forget an attempt that a person interrupted; see :mod:`panbayes.consortium.holder.ledger.attempts`."""
+        with suppress(Exception), self.transaction() as transaction:
+            if transaction.left_over() == attempt:
+                self._attempts.dismiss()
+
+    def write_cut_off(self) -> None:
+        """Write down the answer that was cut off last, if it came to nothing."""
+        with self.transaction() as transaction:
+            left = transaction.left_over()
+            if left is not None:
+                transaction.fail(left)
+
+    def resume(self, study: str) -> tuple[Attempt, ...]:
+        """Let a study go on whose answers failed, and return what failed since the holder last looked."""
+        with self.transaction() as transaction:
+            failed = tuple(failure for failure in transaction.failures() if failure.study == study)
+            if failed:
+                transaction.note("resumed", study)
+            return failed
 
     def look(self, study: Study) -> None:
         """Write down that everything was looked at without privacy, once for every study."""
@@ -205,6 +248,7 @@ class Ledger:
                 head,
                 transaction.unsalted(),
                 tuple(transaction.looked().values()),
+                tuple(transaction.failures()),
             )
 
     def entries(self) -> tuple[Entry, ...]:

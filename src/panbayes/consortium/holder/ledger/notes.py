@@ -1,12 +1,14 @@
 """What the holder itself writes into its ledger, beside the charges: in order, for good.
 
-========== ====================================== ============================================================
-what       content                                means
-========== ====================================== ============================================================
-``cap``    the loss, or nothing                   from here on all studies together may spend this; no cap
-``closed`` the study's hash                       the study gets no further answers, its rest is free again
-``looked`` the study's text                       everything was looked at without privacy (``non-private``)
-========== ====================================== ============================================================
+=========== ===================================== ============================================================
+what        content                               means
+=========== ===================================== ============================================================
+``cap``     the loss, or nothing                  from here on all studies together may spend this; no cap
+``closed``  the study's hash                      the study gets no further answers, its rest is free again
+``looked``  the study's text                      everything was looked at without privacy (``non-private``)
+``failed``  the attempt                           an answer was begun and not given; the third pauses the study
+``resumed`` the study's hash                      the holder has looked at what failed; the count begins anew
+=========== ===================================== ============================================================
 
 Every note says after which entry it was written. The commitment of an entry covers all notes before it, so that a cap
 that was edited or removed by hand shows in the chain; those since the newest entry are held by a digest beside them.
@@ -22,7 +24,7 @@ from panbayes.consortium.holder.ledger.chain import sha256
 
 __all__ = ["WHATS", "Note", "What", "notes_digest"]
 
-What: TypeAlias = Literal["cap", "closed", "looked"]
+What: TypeAlias = Literal["cap", "closed", "looked", "failed", "resumed"]
 
 WHATS: Final[tuple[What, ...]] = get_args(What)
 

@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Any
 
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, AttemptLog, read_attempt
 from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint, keyed
 from panbayes.consortium.holder.ledger.chain import Charge, Entry, commitment, first_head, loss_text, next_head
 from panbayes.consortium.holder.ledger.notes import Note, What, notes_digest
@@ -30,11 +31,15 @@ __all__ = ["Transaction"]
 class Transaction:
     """A ledger inside BEGIN … COMMIT, alone with it if it was opened for writing; ends with the ``with`` block."""
 
-    def __init__(self, connection: sqlite3.Connection, name: str, draw: Draw) -> None:
-        """Work on a connection inside BEGIN … COMMIT; ``name`` is the ledger's in messages, ``draw`` gives secrets."""
+    def __init__(self, connection: sqlite3.Connection, name: str, draw: Draw, attempts: AttemptLog) -> None:
+        """Work on a connection inside BEGIN … COMMIT.
+
+        ``name`` is the ledger's in messages, ``draw`` gives secrets, ``attempts`` holds what was begun last.
+        """
         self.connection = connection
         self._name = name
         self._draw = draw
+        self._attempts = attempts
 
     def secret(self, key: str) -> bytes:
         """Return the ledger's random number ("ledger", behind the first head) or its binding "key"."""
@@ -127,6 +132,39 @@ class Transaction:
         """Return the studies that the holder has closed, by their hashes."""
         return {note.content for note in self.notes() if note.what == "closed" and note.content is not None}
 
+    def failures(self) -> list[Attempt]:
+        """Return the answers that failed since the holder last looked at their study, in order."""
+        found: list[Attempt] = []
+        for note in self.notes():
+            if note.what == "resumed":
+                found = [failure for failure in found if failure.study != note.content]
+            elif note.what == "failed":
+                found.append(self._attempt(note.content))
+        return found
+
+    def paused(self, study: str) -> bool:
+        """Tell whether so many answers to a study have failed that the holder must look first."""
+        return sum(failure.study == study for failure in self.failures()) >= PAUSING
+
+    def left_over(self) -> Attempt | None:
+        """Return the newest attempt if it came to nothing that was written down: it was cut off, and is a failure.
+
+        The transaction must be one for writing: then nobody is at work on it, unless the caller is.
+        """
+        newest = self._attempts.newest()
+        if newest is None or self.stored(newest.question) is not None:
+            return None
+        noted = (self._attempt(note.content) for note in self.notes() if note.what == "failed")
+        return None if any(failure.attempt == newest.attempt for failure in noted) else newest
+
+    def begin(self, attempt: Attempt) -> None:
+        """Write down, durably and at once, that an answer is begun; whatever was begun before must be resolved."""
+        self._attempts.begin(attempt)
+
+    def fail(self, attempt: Attempt) -> None:
+        """Write down that an answer failed."""
+        self.note("failed", attempt.text())
+
     def looked(self) -> dict[str, str]:
         """Return the texts of the studies that looked at everything without privacy, each with its name."""
         texts = [note.content for note in self.notes() if note.what == "looked" and note.content is not None]
@@ -175,7 +213,8 @@ class Transaction:
 
         A binding under which nothing has been charged gives way.
         """
-        if not self.bindings().belongs_to(schema, records):
+        bindings = self.bindings()
+        if not bindings.belongs_to(schema, records) and not bindings.belonged_to(schema, records):
             if any(study.schema == schema for study in self.studies()):
                 raise LedgerError(
                     self._name,
@@ -226,6 +265,7 @@ class Transaction:
         )
         # Kept apart as well, so that a ledger cut short by hand shows.
         self._keep("head", entry.head)
+        self._attempts.end()
 
     def _keep(self, key: str, value: str) -> None:
         self.connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value.encode()))
@@ -243,6 +283,12 @@ class Transaction:
 
     def _row(self, statement: str, *types: type | UnionType, given: tuple[str, ...] = ()) -> tuple[Any, ...] | None:
         return next(self._rows(statement, *types, given=given), None)
+
+    def _attempt(self, content: str | None) -> Attempt:
+        found = None if content is None else read_attempt(content)
+        if found is None:
+            raise self._damaged("a note of a failure is not what panbayes writes")
+        return found
 
     def _text(self, loss: Loss) -> str:
         """Write a loss, and see that it can be read again: a ledger must never hold what it cannot add up."""

@@ -14,7 +14,7 @@ every loss against the question                 charged less than was asked for
 every reply: its digest, its head, its stamp    exchanged a reply, or kept a simulated one
 every study's content against its hash          changed what a study was granted
 spending of each study, and of all at each time spent more than agreed
-answers after a study was closed                went on all the same
+answers after a study was closed or paused      went on all the same
 heads that others received                      restored an older copy, or wrote a new history
 =============================================== =====================================================================
 
@@ -28,6 +28,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from panbayes.consortium.holder.handler import handler_of
+from panbayes.consortium.holder.ledger.attempts import PAUSING, read_attempt
 from panbayes.consortium.holder.ledger.chain import Entry, reply_digest
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.notes import WHATS, Note, notes_digest
@@ -92,6 +93,8 @@ def _faults(transaction: Transaction, ledger: Ledger, heads: Iterable[str]) -> I
             yield f"{where}: its study has spent more than it was granted"
         if any(note.what == "closed" and note.content == entry.study for note in before):
             yield f"{where}: its study had been closed"
+        if _paused(before, entry.study):
+            yield f"{where}: its study had been paused"
         cap = next((loss for after, loss in reversed(caps) if after < number), None)
         if cap is not None and not total(spent.values()).implies(cap):
             yield f"{where}: the total is above the cap in force"
@@ -103,6 +106,18 @@ def _faults(transaction: Transaction, ledger: Ledger, heads: Iterable[str]) -> I
     for received in heads:
         if received not in chain:
             yield f"head {received[:12]}… was given out and is not here: an older copy was restored, or it is forged"
+
+
+def _paused(notes: list[Note], study: str) -> bool:
+    """Tell whether the notes leave a study paused."""
+    failures = 0
+    for note in notes:
+        if note.what == "resumed" and note.content == study:
+            failures = 0
+        elif note.what == "failed":
+            failed = read_attempt(note.content or "")
+            failures += failed is not None and failed.study == study
+    return failures >= PAUSING
 
 
 def _layout_faults(found: Layout) -> Iterator[str]:
@@ -122,6 +137,8 @@ def _note_faults(notes: list[Note], recorded: str | None) -> Iterator[str]:
     if any(later.after < earlier.after for earlier, later in pairwise(notes)):
         yield "the notes are not in order"
     yield from (f"there is a note of an unknown kind ({note.what})" for note in notes if note.what not in WHATS)
+    if any(note.what == "failed" and read_attempt(note.content or "") is None for note in notes):
+        yield "a note of a failure cannot be read"
 
 
 def _entry_faults(transaction: Transaction, entry: Entry, previous: str, *, private: bool) -> Iterator[str]:

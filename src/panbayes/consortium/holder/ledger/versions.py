@@ -108,7 +108,14 @@ def _to_version_2(connection: sqlite3.Connection, _draw: Draw) -> None:
     connection.execute("INSERT INTO meta VALUES ('notes', ?)", (digest.encode(),))
 
 
-MIGRATIONS: tuple[Migration, ...] = (_to_version_1, _to_version_2)
+def _to_version_3(_connection: sqlite3.Connection, _draw: Draw) -> None:
+    """Change no table: from here on notes may say that answers failed.
+
+    It is a version of its own, so that a panbayes that does not know these notes leaves a paused study alone.
+    """
+
+
+MIGRATIONS: tuple[Migration, ...] = (_to_version_1, _to_version_2, _to_version_3)
 """Every step there has ever been, in order."""
 
 

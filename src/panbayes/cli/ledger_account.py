@@ -1,0 +1,78 @@
+"""What a ledger says, for a person and for a program: what was spent and is left, and what the holder should know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from panbayes.cli.text import aligned, plural
+from panbayes.consortium.holder.ledger.ledger import Summary
+
+__all__ = ["account", "facts", "failures", "unsalted"]
+
+
+def facts(path: Path, summary: Summary) -> dict[str, object]:
+    """Return what a ledger says as JSON: nothing that a reply could be guessed by."""
+    return {
+        "ledger": str(path),
+        "cap": None if summary.cap is None else summary.cap.json(),
+        "spent": summary.spent.json(),
+        "reserved": summary.reserved.json(),
+        "left": None if summary.left is None else summary.left.json(),
+        "first": summary.first,
+        "head": summary.head,
+        "studies": [
+            {
+                "name": study.name,
+                "study": study.study,
+                "grant": study.grant.json(),
+                "spent": study.spent.json(),
+                "releases": study.entries,
+                "closed": study.closed,
+            }
+            for study in summary.studies
+        ],
+        "unsalted": summary.unsalted,
+        "looked": list(summary.looked),
+        "failed": [
+            {"name": name, "study": study, "failures": many, "paused": study in summary.paused}
+            for (study, name), many in failures(summary).items()
+        ],
+    }
+
+
+def account(path: Path, summary: Summary) -> list[str]:
+    """Return what a ledger says in lines."""
+    lines = [f"{path}"]
+    if summary.studies:
+        rows = [("study", "hash", "releases", "spent", "granted", "")]
+        rows += [
+            (s.name, s.study[:12], str(s.entries), str(s.spent), str(s.grant), "closed" if s.closed else "")
+            for s in summary.studies
+        ]
+        lines += aligned(rows)
+    limit = "no cap set" if summary.left is None else f"privacy left: {summary.left} (cap {summary.cap})"
+    begun = "" if summary.reserved == summary.spent else f" ({summary.reserved} reserved for studies that have begun)"
+    lines.append(f"  Privacy spent: {summary.spent}{begun}; {limit}.")
+    for (study, name), many in failures(summary).items():
+        paused = study in summary.paused
+        remedy = f"; it is paused until you look: panbayes holder ledger resume LEDGER {study[:12]}" if paused else ""
+        lines.append(f"  {plural(many, 'answer')} to {name} failed{remedy}.")
+    if summary.looked:
+        lines.append(f"  NOT PRIVATE: everything was looked at without noise, by {', '.join(summary.looked)}.")
+    if summary.unsalted:
+        lines.append(f" {unsalted(summary.unsalted)}")
+    return [*lines, f"  Head: {summary.head}"]
+
+
+def failures(summary: Summary) -> dict[tuple[str, str], int]:
+    """Count the answers that failed, by hash and name of their study."""
+    return dict(Counter((failure.study, failure.name) for failure in summary.failures))
+
+
+def unsalted(count: int) -> str:
+    """Name the entries of the first version, where there are some."""
+    if not count:
+        return ""
+    many = "Entry 1 is" if count == 1 else f"Entries 1 to {count} are"
+    return f" {many} unsalted: who has heads from before and after one can test guesses about its reply."
