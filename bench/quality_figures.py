@@ -12,7 +12,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bench.data import diabetes
-from bench.quality import DELTA, Method, bits, learned, split
+from bench.measures import bits
+from bench.quality import DELTA, Method, learned
+from bench.subjects import split
 from panbayes.tables.table import Table
 
 __all__ = ["draw"]

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.data import diabetes
+from bench.measures import bits
 from bench.peers import EXAMPLES, example
-from bench.quality import DELTA, bits, split
+from bench.quality import DELTA
+from bench.subjects import split
 from panbayes.bayesnet.learning.parameters import fit
 from panbayes.bayesnet.learning.search import penalised_greedy
 from panbayes.bayesnet.table_counts import ExactCounts

@@ -12,15 +12,19 @@ import time
 from collections.abc import Callable
 from functools import partial
 from statistics import median
+from uuid import UUID
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from panbayes.stream.distinct_counter import DistinctCounter
 from panbayes.stream.estimator import DensityEstimator
+from panbayes.stream.laws.state_law import StateLaw
 from panbayes.stream.state.coins import BLOCK, system_coins
 
 __all__ = ["run"]
@@ -50,8 +54,8 @@ def _numpy_version(ids: NDArray[np.int64], state: NDArray[np.bool_], threshold: 
     state[ids] = coins.view(np.uint32) < threshold
 
 
-def _count(database: duckdb.DuckDBPyConnection) -> object:
-    return database.execute("select approx_count_distinct(id) from events").fetchall()
+def _count(database: duckdb.DuckDBPyConnection, table: str = "events") -> object:
+    return database.table(table).aggregate("approx_count_distinct(id)").fetchall()
 
 
 def _zipf(users: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -69,7 +73,8 @@ def _integers(database: duckdb.DuckDBPyConnection) -> None:
             frame = series.to_frame()
             database.execute("create or replace table events as select * from frame")
             estimator = DensityEstimator(users, epsilon=1)
-            threshold = estimator.setup.calibration.law.update[1]
+            law = estimator.setup.calibration.law
+            threshold = law.update[1] if isinstance(law, StateLaw) else 0
             state = np.zeros(users, dtype=np.bool_)
 
             rates = _race(
@@ -109,6 +114,51 @@ def _texts(database: duckdb.DuckDBPyConnection) -> None:
     del frame
 
 
+def _without_a_list(database: duckdb.DuckDBPyConnection) -> None:
+    """Ids of any kind into a counter of 128 KB; DuckDB on its own table and on the same Arrow column."""
+    rng = np.random.default_rng(4)
+    octets = rng.integers(0, 256, (10**5, 4)).tolist()
+    pools = {
+        "UUIDs": [str(UUID(bytes=rng.bytes(16))) for _ in range(10**5)],
+        "e-mail addresses": [
+            f"user{a}.{b}@mail{c % 50}.example.org" for a, b, c, _ in rng.integers(0, 10**6, (10**5, 4))
+        ],
+        "IPv4 texts": [".".join(map(str, four)) for four in octets],
+    }
+    counter = DistinctCounter(epsilon=1)
+    for name, pool in pools.items():
+        series = pl.Series("id", pool)[pl.Series(rng.integers(0, len(pool), TEXTS))]
+        column, frame = series.to_arrow(), series.to_frame()
+        database.register("arrow", pa.table({"id": column}))
+        database.execute("create or replace table events as select * from frame")
+        rates = _race(
+            {
+                "panbayes": partial(counter.update, column),
+                "panbayes from polars": partial(counter.update, series),
+                "DuckDB": partial(_count, database),
+                "DuckDB from Arrow": partial(_count, database, "arrow"),
+                "polars": series.approx_n_unique,
+            },
+            TEXTS,
+        )
+        _show(f"{name} without a list", rates)
+        del frame
+    for users in (10**5, 10**7):
+        series = pl.Series("id", rng.integers(0, users, EVENTS))
+        frame, ids = series.to_frame(), series.to_numpy()
+        database.execute("create or replace table events as select * from frame")
+        rates = _race(
+            {
+                "panbayes": partial(counter.update, ids),
+                "DuckDB": partial(_count, database),
+                "polars": series.approx_n_unique,
+            },
+            EVENTS,
+        )
+        _show(f"integers without a list, {users:.0e} users", rates)
+        del frame
+
+
 def _length() -> None:
     """Throughput must not depend on how much was fed before."""
     rng = np.random.default_rng(3)
@@ -136,4 +186,5 @@ def run() -> None:
     database.execute("set threads = 1")
     _integers(database)
     _texts(database)
+    _without_a_list(database)
     _length()

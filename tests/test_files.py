@@ -275,6 +275,21 @@ def test_a_name_that_is_too_long_is_an_error_about_the_output(tmp_path: Path) ->
         write_text(tmp_path / ("n" * 256), "x")
 
 
+def test_a_disk_that_cannot_be_written_to_is_named_by_the_output_and_not_by_what_stands_in_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a disk refuses to remove what was never made, too."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(InputError) as caught:
+        write_text(tmp_path / "m.json", "new")
+    assert str(caught.value).startswith(f"--output: {tmp_path}/m.json cannot be written (read-only file system)")
+
+
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--output: .* is a directory"):
         write_text(tmp_path, "x")

@@ -43,49 +43,91 @@ if TYPE_CHECKING:
     from panbayes.schema.schema import Schema as Schema
     from panbayes.schema.schema import Unit as Unit
     from panbayes.stream.density_estimate import DensityEstimate as DensityEstimate
+    from panbayes.stream.distinct_counter import DistinctCounter as DistinctCounter
+    from panbayes.stream.distinct_estimate import DistinctEstimate as DistinctEstimate
     from panbayes.stream.estimator import DensityEstimator as DensityEstimator
+    from panbayes.stream.flipped_copy import FlippedCopies as FlippedCopies
+    from panbayes.stream.flipped_copy import FlippedCopy as FlippedCopy
+    from panbayes.stream.panel_estimate import PanelEstimate as PanelEstimate
+    from panbayes.stream.portfolio import portfolio as portfolio
+    from panbayes.stream.statistics.methods.density import Density as Density
+    from panbayes.stream.statistics.methods.thinning import CroppedMean as CroppedMean
+    from panbayes.stream.statistics.methods.thinning import Returning as Returning
+    from panbayes.stream.statistics.methods.visits import Visits as Visits
+    from panbayes.stream.stream_estimator import StreamEstimator as StreamEstimator
+    from panbayes.stream.turns import Window as Window
+    from panbayes.stream.visits_estimate import Share as Share
+    from panbayes.stream.visits_estimate import VisitsEstimate as VisitsEstimate
     from panbayes.tables.table import Table as Table
 
 _PLACES: Final = {
     "Attribute": "panbayes.schema.attribute",
     "Classification": "panbayes.bayesnet.results",
+    "CroppedMean": "panbayes.stream.statistics.methods.thinning",
+    "Density": "panbayes.stream.statistics.methods.density",
     "DensityEstimate": "panbayes.stream.density_estimate",
     "DensityEstimator": "panbayes.stream.estimator",
+    "DistinctCounter": "panbayes.stream.distinct_counter",
+    "DistinctEstimate": "panbayes.stream.distinct_estimate",
+    "FlippedCopies": "panbayes.stream.flipped_copy",
+    "FlippedCopy": "panbayes.stream.flipped_copy",
     "HolderFailedError": "panbayes.errors",
     "HolderRefusedError": "panbayes.errors",
     "InputError": "panbayes.errors",
     "LedgerError": "panbayes.errors",
     "Network": "panbayes.bayesnet.network",
     "PanbayesError": "panbayes.errors",
+    "PanelEstimate": "panbayes.stream.panel_estimate",
     "Posterior": "panbayes.bayesnet.results",
     "PrivacyStatement": "panbayes.privacy.statement",
+    "Returning": "panbayes.stream.statistics.methods.thinning",
     "Schema": "panbayes.schema.schema",
+    "Share": "panbayes.stream.visits_estimate",
+    "StreamEstimator": "panbayes.stream.stream_estimator",
     "Study": "panbayes.consortium.agreement.study",
     "Table": "panbayes.tables.table",
     "Unit": "panbayes.schema.schema",
+    "Visits": "panbayes.stream.statistics.methods.visits",
+    "VisitsEstimate": "panbayes.stream.visits_estimate",
+    "Window": "panbayes.stream.turns",
     "learn": "panbayes.consortium.local.learn",
+    "portfolio": "panbayes.stream.portfolio",
     "read_bif": "panbayes.bayesnet.network",
 }
 
 __all__ = [
     "Attribute",
     "Classification",
+    "CroppedMean",
+    "Density",
     "DensityEstimate",
     "DensityEstimator",
+    "DistinctCounter",
+    "DistinctEstimate",
+    "FlippedCopies",
+    "FlippedCopy",
     "HolderFailedError",
     "HolderRefusedError",
     "InputError",
     "LedgerError",
     "Network",
     "PanbayesError",
+    "PanelEstimate",
     "Posterior",
     "PrivacyStatement",
+    "Returning",
     "Schema",
+    "Share",
+    "StreamEstimator",
     "Study",
     "Table",
     "Unit",
+    "Visits",
+    "VisitsEstimate",
+    "Window",
     "__version__",
     "learn",
+    "portfolio",
     "read_bif",
 ]
 

@@ -100,7 +100,13 @@ def write_text(
     path: str | Path, text: str, *, argument: str = "--output", inputs: Iterable[object] = (), private: bool = False
 ) -> None:
     """Write a text file in one step; the options are those of :func:`output_file`."""
-    write_bytes(path, text.encode(), argument=argument, inputs=inputs, private=private)
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:  # Names of files can be any bytes.
+        raise InputError(
+            argument, found="would hold a name that is not UTF-8", remedy="rename the file, or give another name"
+        ) from None
+    write_bytes(path, data, argument=argument, inputs=inputs, private=private)
 
 
 def check_output(path: str | Path, *, argument: str = "--output", inputs: Iterable[object] = ()) -> None:
@@ -228,8 +234,13 @@ def _unfinished(target: Path) -> Iterator[Path]:
     _UNFINISHED.add(path)
     try:
         yield path
-    finally:
+    except BaseException:
+        with suppress(OSError):  # What went wrong before is to be told, not that this went wrong too.
+            path.unlink()
+        raise
+    else:
         path.unlink(missing_ok=True)
+    finally:
         _UNFINISHED.discard(path)
 
 

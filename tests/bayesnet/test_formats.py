@@ -144,10 +144,21 @@ def test_a_file_that_cannot_be_finished_is_whole_or_absent(chosen: Format, tmp_p
         save_factors(private_network(), tmp_path / "no" / path.name)
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name)
+UNSTAMPED = "weather_unstamped.bif"
+"""BIF from before files without a statement said so: read as ever, written with the stamp."""
+
+
+@pytest.mark.parametrize("path", [path for path in GOLDEN if path.name != UNSTAMPED], ids=lambda path: path.name)
 def test_files_written_before_stay_as_they_are(path: Path) -> None:
     """Written once and kept, one of each version: read, and written again in the version they have."""
     assert format_of(path).encode(load_factors(path)) == path.read_bytes()
+
+
+def test_a_bif_file_without_a_stamp_means_what_it_meant() -> None:
+    (old,) = (path for path in GOLDEN if path.name == UNSTAMPED)
+    stamped = old.with_name("weather.bif")
+    assert load_factors(old) == load_factors(stamped)
+    assert stamped.read_text().partition("\n")[2] == old.read_text()
 
 
 @every_format

@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from panbayes.cli.commands import build
+from panbayes.cli.verbs.stream import IGNORED
 from panbayes.errors import InputError
 from panbayes.stream.ids.feeding import stream_formats
 from panbayes.stream.laws.registry import law_kinds
@@ -136,7 +137,7 @@ def test_formats(here: Here, panbayes: Panbayes, opened: Path, form: str) -> Non
     else:
         done = here("stream", "feed", "s.state", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "s.state: fed; all of the input counts.\n"
+    assert done.stdout == f"s.state: fed; {IGNORED}.\n"
     assert density(here) == pytest.approx(0.5, abs=0.05)
 
 
@@ -200,7 +201,7 @@ def test_the_plan(here: Here) -> None:
         (["estimate", "in.csv"], "is not a stream state"),
         (["estimate", "s.state", "--confidence", "2"], "--confidence: found 2"),
         (["estimate", "s.state", "--repeat"], "nothing was released yet"),
-        (["info", "."], "cannot be opened"),
+        (["info", "."], "is not a regular file"),
         (["plan", "--epsilon", "1", "--alpha", "2"], "alpha: found 2"),
         (["plan", "--epsilon", "0.1", "--alpha", "0.001", "--universe", "10"], "even a sample of 10 users"),
     ],
@@ -284,7 +285,7 @@ def test_a_planted_id_is_seen_nowhere(here: Here, panbayes: Panbayes, opened: Pa
         assert done.stderr.count("\n") <= 1, source
     assert PLANTED.encode() not in opened.read_bytes()
     counts = [done.stdout for source, done in outputs if done.returncode == 0 and source != "info"]
-    assert set(counts) == {"s.state: fed; all of the input counts.\n"}
+    assert set(counts) == {f"s.state: fed; {IGNORED}.\n"}
 
 
 def test_closed_standard_input_is_the_users_mistake(opened: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -101,6 +102,33 @@ def test_a_name_with_a_nul_is_an_error_about_what_was_given(panbayes: Panbayes) 
         done = panbayes(*arguments)
         assert done.returncode == 2
         assert done.stderr == "error: arguments: found a NUL character; leave it out: no file's name has one\n"
+
+
+def test_names_of_files_that_are_not_utf_8_are_used_and_never_a_bug(panbayes: Panbayes, tmp_path: Path) -> None:
+    """A disk that was written in latin-1 has such names."""
+    folder = os.fsdecode(b"caf\xe9")
+    (tmp_path / folder).mkdir()
+    network = model("a", "b")
+    network.save(tmp_path / folder / "model.json")
+    (tmp_path / folder / "schema.toml").write_text(dump_schema(network.schema))
+    for name in ("records.csv", "records.tsv", "records.parquet"):
+        done = panbayes("sample", f"{folder}/model.json", "-n", "30", "-o", f"{folder}/{name}")
+        assert done.returncode == 0, done.stderr
+        read = (f"{folder}/model.json", f"{folder}/{name}")
+        done = panbayes("classify", *read, "--target", "b", "-o", f"{folder}/c.csv")
+        assert done.returncode == 0, done.stderr
+        assert len((tmp_path / folder / "c.csv").read_text().splitlines()) == 31
+    for arguments in (
+        ("study", "new", "study.toml", "--schema", f"{folder}/schema.toml", "--epsilon", "1"),
+        ("study", "new", "study.toml", "--schema", f"{folder}/schema.toml", "--epsilon", "1", "--name", folder),
+        ("schema", "draft", f"{folder}/records.csv", "-o", "draft.toml", "--name", folder),
+        ("holder", "ledger", "show", f"{folder}\udcff", "--state", folder),
+        ("holder", "ledger", "cap", f"{folder}\udcff", "1", "--new", "--state", folder),
+    ):
+        done = panbayes(*arguments)
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.startswith("error: ")
+        assert len(done.stderr.splitlines()) == 1
 
 
 def test_every_text_can_be_made_harmless_for_a_spreadsheet(panbayes: Panbayes, tmp_path: Path) -> None:

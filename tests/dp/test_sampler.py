@@ -103,12 +103,13 @@ RATIOS = [Fraction(n, d) for d in range(1, 12) for n in range(d + 1) if math.gcd
 
 
 def walk_coin(p: Fraction, width: int) -> Walk:
-    return walk(lambda s: int(bernoulli(1, p, bits=words(s, (width,)))[0]), undecided=1e-5)
+    # A coin takes digits of the first width only: where a wider word was drawn, the probability would show it.
+    return walk(lambda s: int(bernoulli(1, p, bits=words(s, (width, width + 2)))[0]), undecided=1e-5)
 
 
 def walk_ratio(n: int, d: int, width: int) -> Walk:
     top = np.array([n], dtype=np.uint64)
-    return walk(lambda s: int(bernoulli_ratios(top, d, bits=words(s, (width,)))[0]), undecided=1e-5)
+    return walk(lambda s: int(bernoulli_ratios(top, d, bits=words(s, (width, width + 2)))[0]), undecided=1e-5)
 
 
 def walk_uniform(bound: int, width: int, *, undecided: float) -> Walk:
@@ -216,16 +217,19 @@ def test_a_coin_in_a_late_round_is_two_coins() -> None:
     top = np.array([2**31], dtype=np.uint64)
     for last, expected in enumerate([True, True, False, False]):
         assert _goes_on(top, 2**31, 2**17, words([3, *[0] * 8, last], (2,)))[0] == expected
+    # 2**47 is the first that is: 1/k = 2**-16 has the digits 0 (seven times), 1 in base 4.
+    for last, expected in enumerate([True, False, False, False]):
+        assert _goes_on(top, 2**31, 2**16, words([3, *[0] * 7, last], (2,)))[0] == expected
 
 
 def test_magnitude_is_that_of_the_integers() -> None:
     random = np.random.default_rng(1)
     for scale in (Fraction(1), Fraction(2**31), Fraction(2**31, 3), Fraction(1, 2**31), Fraction(7, 5)):
         t, s = scale.numerator, scale.denominator
-        for top in (3, 2**31, 2**63):
+        for top in (3, 2**31, 2**33, 2**40, 2**63):
             u = random.integers(0, t, 200, dtype=np.uint64)
             v = random.integers(0, top, 200, dtype=np.uint64)
-            v[0] = top - 1
+            v[0], v[1] = top - 1, 0  # one that is too large for 64 bits beside one that is not
             expected = [min((int(a) + t * int(b)) // s, MAX_NOISE) for a, b in zip(u, v, strict=True)]
             assert magnitude(u, v, scale).tolist() == expected
 
@@ -325,7 +329,7 @@ def test_certain_coins() -> None:
 
 
 def test_uniform_integers_fill_wide_ranges() -> None:
-    for bound in (3, 1000, 2**24, 2**31, 2**31 - 1):
+    for bound in (3, 1000, 2**24, 2**31, 2**31 - 1, 2**60):
         value = uniform_below(100_000, bound)
         assert int(value.max()) < bound
         share = np.bincount((value * np.uint64(8) // np.uint64(bound)).astype(np.int64), minlength=8)
@@ -347,6 +351,8 @@ def test_widths_of_words() -> None:
         assert drawn.size == 1000
         assert int(drawn.max()) > 2 ** (width - 1)
     assert all(narrow < wide for narrow, wide in pairwise(SYSTEM_BITS.widths))
+    for widths in ((1,), (16,), (16, 64), (1, 16, 17)):
+        assert Bits(system_words, widths).widths == widths
 
 
 @pytest.mark.parametrize(
@@ -357,9 +363,15 @@ def test_widths_of_words() -> None:
         lambda: Bits(system_words, (32, 16)),
         lambda: Bits(system_words, (32, 64)),
         lambda: Bits(system_words, (16, 128)),
+        lambda: Bits(system_words, (16, 65)),
+        lambda: Bits(system_words, (17, 64)),
+        lambda: Bits(system_words, (0, 16)),
+        lambda: Bits(system_words, (8, 32, 16)),
+        lambda: Bits(system_words, (16, 16)),
         lambda: bernoulli(1, Fraction(3, 2)),
         lambda: bernoulli(1, Fraction(-1, 2)),
         lambda: bernoulli_ratios(np.zeros(1, dtype=np.uint64), 2**47),
+        lambda: bernoulli_ratios(np.zeros(1, dtype=np.uint64), 0),
         lambda: bernoulli_exp(np.zeros(1, dtype=np.uint64), 0),
         lambda: bernoulli_exp(np.zeros(1, dtype=np.uint64), 2**31 + 1),
         lambda: uniform_below(1, 0),

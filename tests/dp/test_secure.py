@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from panbayes.dp import opendp_bridge
-from panbayes.dp.sampler import MAX_NOISE, MAX_SCALE
+from panbayes.dp.sampler import MAX_NOISE, MAX_SCALE, MIN_SCALE
 from panbayes.dp.secure import OPENDP_CELLS, SecureNoise
 
 
@@ -64,6 +64,37 @@ def test_no_cells_of_a_table_share_their_noise(size: int) -> None:
     if size < OPENDP_CELLS:
         drawn = SecureNoise().discrete_gaussian(size, variance=MAX_SCALE**2)
         assert len({abs(number) for number in drawn.tolist()}) > drawn.size - 3
+
+
+SCALES = [Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(903, 7), Fraction(10**15 + 1, 3), Fraction(1)]
+
+
+@pytest.mark.parametrize("asked", [*SCALES, *(Fraction(2**k) / 10 for k in range(-12, 24, 3))])
+def test_the_scale_served_is_never_below_the_scale_asked_for(asked: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A float next to the scale may lie below it, and the loss above the charge; what is handed over does not."""
+    served: list[Fraction] = []
+
+    def keep_noise(zeros: list[int], *, scale: float) -> NDArray[np.int64]:
+        assert isinstance(scale, float)
+        served.append(Fraction(scale))
+        return np.zeros(len(zeros), dtype=np.int64)
+
+    def keep_choice(_scores: NDArray[np.float64], *, scale: float, gumbel: bool) -> int:
+        assert isinstance(scale, float)
+        served.append(Fraction(scale))
+        return int(gumbel)
+
+    monkeypatch.setattr(opendp_bridge, "add_discrete_laplace", keep_noise)
+    monkeypatch.setattr(opendp_bridge, "add_discrete_gaussian", keep_noise)
+    monkeypatch.setattr(opendp_bridge, "noisy_max", keep_choice)
+    noise, scores = SecureNoise(), np.zeros(2)
+    if MIN_SCALE <= asked <= MAX_SCALE:
+        noise.discrete_laplace(3, scale=asked)
+        noise.discrete_gaussian(3, variance=asked**2)
+    assert noise.select(scores, scale=asked, mechanism="exponential") == 1
+    assert noise.select(scores, scale=asked, mechanism="permute-and-flip") == 0
+    for scale in served:
+        assert asked < scale < asked * (1 + Fraction(1, 2**30))
 
 
 def test_secure_noise_has_nothing_to_seize() -> None:

@@ -147,8 +147,17 @@ def test_what_is_refused() -> None:
         padded_score("Q", records=10, child=3, parents=2)
     with pytest.raises(InputError, match="candidates: found none"):
         step_sensitivity("R", records=10, candidates=[])
-    for bad in (-1, MAX_RECORDS + 1):
-        with pytest.raises(InputError, match="records"):
-            sensitivity.r_score(records=bad, child=2, parents=2)
-    with pytest.raises(InputError, match="without values"):
-        sensitivity.mutual_information(records=10, child=0, parents=2)
+    for own in SENSITIVITIES.values():
+        for bad in (-1, MAX_RECORDS + 1):
+            with pytest.raises(InputError, match="records: found"):
+                own.replace_one(records=bad, child=2, parents=2)
+        for child, parents in ((0, 2), (2, 0), (-1, 2)):
+            with pytest.raises(InputError, match="without values"):
+                own.replace_one(records=10, child=child, parents=parents)
+
+
+def test_where_there_is_nothing_to_compare_no_record_moves_a_score() -> None:
+    for own in SENSITIVITIES.values():
+        assert own.replace_one(records=0, child=2, parents=2) == 0
+    assert sensitivity.r_score(records=1, child=2, parents=2) == 0
+    assert sensitivity.f_score(records=1, child=2, parents=2) == 1

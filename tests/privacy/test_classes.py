@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -74,6 +75,22 @@ def test_pure_losses_count_half_their_square_in_rho_one_by_one() -> None:
     assert largest((Pure(Fraction(1)), ZeroConcentrated(Fraction(1, 4)))) == ZeroConcentrated(Fraction(1, 2))
 
 
+def test_what_is_left_is_counted_in_its_own_class() -> None:
+    rho, epsilon = ZeroConcentrated(Fraction(1)), Pure(Fraction(1))
+    assert rho.less(epsilon) == ZeroConcentrated(Fraction(1, 2))
+    assert rho.less(Pure(Fraction(2))) == ZeroConcentrated(Fraction(0))
+    assert epsilon.less(ZeroConcentrated(Fraction(1, 10**6))) == Pure(Fraction(0)), "no ρ leaves anything of a pure ε"
+    assert epsilon.less(ZeroConcentrated(Fraction(0))) == epsilon
+
+
+def test_no_loss_at_all_is_none_in_every_class() -> None:
+    for mine in CLASSES.values():
+        for other in CLASSES.values():
+            found = mine.with_amount(Fraction(3)).express(other)
+            assert found == mine
+            assert other.implies(mine)
+
+
 @pytest.mark.parametrize(
     ("event", "pure", "rho"),
     [
@@ -94,6 +111,14 @@ def test_an_irrational_pure_loss_is_rounded_up() -> None:
     found = Pure(Fraction(0)).of_event(Selection("exponential", Fraction(2)))
     assert found is not None
     assert 2 < found.epsilon**2 < 2 + Fraction(1, 10**9)
+
+
+@classes
+def test_a_loss_is_an_exact_non_negative_number(nothing: Loss) -> None:
+    with pytest.raises(TypeError, match="must be a Fraction"):
+        nothing.with_amount(cast(Fraction, 0.5))
+    with pytest.raises(ValueError, match="cannot be negative"):
+        nothing.with_amount(Fraction(-1, 10**9))
 
 
 def test_a_study_grants_epsilon_or_what_implies_epsilon_and_delta() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -58,18 +59,62 @@ def test_what_is_written_is_read(event: Event) -> None:
         {"laplace": "1/0", "l1": 2},
         {"laplace": "1" * (MAX_EVENT_DIGITS + 1), "l1": 2},
         {"gaussian": "1", "l2_squared": -1},
+        {"gaussian": "1", "l2_squared": 0},
+        {"gaussian": "1", "l2_squared": 2, "more": 1},
+        {"selection": "exponential", "epsilon_squared": "1", "more": 1},
         {"selection": "best", "epsilon_squared": "1"},
         {"together": [], "times": 1},
         {"together": [{"laplace": "1", "l1": 1}], "times": 0},
+        {"together": [{"laplace": "1", "l1": 1}], "times": 1, "more": 1},
         {"together": [1], "times": 1},
         {"together": [None], "times": 1},
         {"together": ["together"], "times": 1},
         {"together": [{"together": [{"laplace": "1", "l1": 1}], "times": 1}], "times": 1},
+        {"together": [{"laplace": "1", "l1": 1}, {"together": [{"laplace": "1", "l1": 1}], "times": 1}], "times": 1},
     ],
 )
 def test_unknown_and_damaged_events_are_refused(data: object) -> None:
     with pytest.raises(InputError, match=r"x: found an event of an unknown kind|x: found a damaged event"):
         event_from_json(data, argument="x")
+
+
+@pytest.mark.parametrize("bad", [Fraction(0), Fraction(-1)])
+def test_noise_of_no_size_is_no_event(bad: Fraction) -> None:
+    for build in (
+        lambda: DiscreteLaplace(bad, 1),
+        lambda: DiscreteLaplace(Fraction(1), int(bad)),
+        lambda: DiscreteGaussian(bad, 1),
+        lambda: DiscreteGaussian(Fraction(1), int(bad)),
+        lambda: Selection("exponential", bad),
+    ):
+        with pytest.raises(ValueError, match="must be positive"):
+            build()
+
+
+def test_the_parameters_of_an_event_are_exact() -> None:
+    for build in (
+        lambda: DiscreteLaplace(cast(Fraction, 0.1), 1),
+        lambda: DiscreteLaplace(Fraction(1), cast(int, 1.5)),
+        lambda: DiscreteGaussian(cast(Fraction, 0.1), 1),
+        lambda: DiscreteGaussian(Fraction(1), cast(int, 1.5)),
+        lambda: Selection("exponential", cast(Fraction, 0.1)),
+    ):
+        with pytest.raises(TypeError, match="must be of type"):
+            build()
+
+
+def test_events_together_are_some_and_happened() -> None:
+    for events, times in (((), 1), ((LAPLACE,), 0), ((LAPLACE,), -1), ((), 0)):
+        with pytest.raises(ValueError, match="at least one, at least once"):
+            Together(events, times)
+
+
+def test_events_together_name_each_mechanism_once() -> None:
+    gaussian, choice = DiscreteGaussian(Fraction(1), 1), Selection("permute-and-flip", Fraction(1))
+    assert Together((LAPLACE,), 5).mechanism == "discrete Laplace"
+    assert Together((LAPLACE, choice, LAPLACE, gaussian)).mechanism == (
+        "discrete Laplace, permute-and-flip, discrete Gaussian"
+    )
 
 
 def test_a_step_cannot_say_less_than_its_event_loses() -> None:

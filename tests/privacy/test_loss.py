@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import cast
 
 import numpy as np
 import pytest
@@ -87,10 +86,3 @@ def test_a_class_that_is_no_text_is_not_looked_into() -> None:
         nested = [nested]
     with pytest.raises(InputError, match="unknown class"):
         loss_from_json({"class": nested, "epsilon": "1"}, argument="model.json")
-
-
-def test_a_loss_is_an_exact_non_negative_number() -> None:
-    with pytest.raises(TypeError):
-        Pure(cast(Fraction, 0.5))
-    with pytest.raises(ValueError, match="negative"):
-        Pure(Fraction(-1))

@@ -125,21 +125,17 @@ def test_only_nulls_and_only_empty_texts() -> None:
 @pytest.mark.parametrize(
     "column",
     [
-        pa.array(["a", "b", "a"]).dictionary_encode(),
-        pa.chunked_array([pa.array(["a", "b", "a"]).dictionary_encode()]),
-        pl.Series(["a", "b"], dtype=pl.Categorical),
         pa.array([1.5]),
-        pa.array([b"a"]),
         pa.array([[1]]),
-        pa.array([None]),
         pa.array([True]),
+        pa.array([1.5]).dictionary_encode(),
+        pa.array([{"a": 1, "b": 2}]),
         pa.table({"a": [1], "b": [2]}),
-        pl.DataFrame({"a": ["x"]}),
     ],
     ids=lambda column: f"{type(column).__module__}.{getattr(column, 'type', type(column).__name__)}",
 )
 def test_other_columns_are_refused_by_their_type(column: object) -> None:
-    with pytest.raises(InputError, match="ids: found a column of another type"):
+    with pytest.raises(InputError, match=r"ids: found a (column of another type|frame of 2 columns)"):
         list(arrow_chunks(column))
 
 

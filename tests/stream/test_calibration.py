@@ -9,6 +9,7 @@ from panbayes.errors import InputError
 from panbayes.stream.accuracy.density_error import mse, worst_rmse
 from panbayes.stream.guarantee.calibration import calibrate, design_of, largest_rate
 from panbayes.stream.laws.optimal_bernoulli import optimal_bernoulli
+from panbayes.stream.laws.state_law import StateLaw
 from panbayes.stream.planning import plan_sample
 
 
@@ -64,10 +65,12 @@ def test_the_planned_sample_is_small_and_keeps_its_promise(budget: str, alpha: f
     30,000, while a failure probability 5 % above β would be seen.
     """
     found = plan_sample(epsilon=Fraction(budget), alpha=alpha, beta=0.05)
+    assert found.sample_thesis is not None
     assert 5 * found.sample <= found.sample_thesis
     assert found.failure <= 0.05
     rng = np.random.default_rng(5)
     law, trials, scale = found.calibration.law, 200_000, float(found.calibration.noise_scale)
+    assert isinstance(law, StateLaw)
     design = design_of(law, scale, sample=found.sample, universe=None)
     for density in (0.5, 0.123):
         present = rng.binomial(found.sample, density, trials)

@@ -111,7 +111,7 @@ def test_the_drawn_bits_have_the_law(sample: int, batch: int) -> None:
         rest = np.setdiff1d(np.arange(sample), inside)
         init_ones, init_drawn = init_ones + int(state[rest].sum()), init_drawn + rest.size
         assert not state[sample:].any()
-        assert entries.statistic() == int(state.sum())
+        assert entries.counts() == (int(state.sum()),)
         if drawn + init_drawn > 1_000_000:
             break
     for count, total, weight in ((ones, drawn, law.update[1]), (init_ones, init_drawn, law.init[1])):
@@ -129,7 +129,7 @@ def test_levels_have_their_law_and_deletion_restores_the_initial_one() -> None:
         counts = np.bincount(entries.memory[:sample], minlength=5)
         expected = np.array(weights) / COIN * sample
         assert float(((counts - expected) ** 2 / expected).sum()) < 30  # χ² with 4 degrees: 1 in 200,000
-        assert entries.statistic() == int(counts @ np.array(law.scores))
+        assert entries.counts() == (int(counts @ np.array(law.scores)),)
 
     check(law.init)
     entries.redraw(everyone, present=True, coins=seeded_coins(2))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -8,14 +9,18 @@ import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from panbayes.errors import InputError
 from panbayes.stream.estimator import DensityEstimator
+from panbayes.stream.state.inspection import inspect_state
 from tests.conftest import ROOT
+from tests.stream.test_golden_states import unpack
 
 COUNTS = 16384
 
@@ -115,11 +120,11 @@ def test_a_torn_release_count_falls_back_and_never_gives_a_release_twice(state: 
         first = estimator.estimate()
         second = estimator.estimate()
     data = bytearray(state.read_bytes())
-    copies = [struct.unpack_from("<QII", data, COUNTS + i * 4096) for i in (0, 1)]
+    copies = [struct.unpack_from("<QIII", data, COUNTS + i * 4096) for i in (0, 1)]
     newest = max((0, 1), key=lambda i: copies[i][0])
     # A crash in the middle of writing the third release damages the copy it writes: the older one.
     torn = bytearray(data)
-    torn[COUNTS + (1 - newest) * 4096 + 20] ^= 1
+    torn[COUNTS + (1 - newest) * 4096 + 24] ^= 1
     state.write_bytes(torn)
     with DensityEstimator.open(state, writing=False) as estimator:
         assert estimator.releases_left == 1
@@ -128,7 +133,7 @@ def test_a_torn_release_count_falls_back_and_never_gives_a_release_twice(state: 
         assert last.statistic == second.statistic
     assert first.fresh
     both = bytearray(torn)
-    both[COUNTS + newest * 4096 + 20] ^= 1
+    both[COUNTS + newest * 4096 + 24] ^= 1
     state.write_bytes(both)
     with pytest.raises(InputError, match="how many releases are left"):
         DensityEstimator.open(state)
@@ -147,8 +152,8 @@ def damage(path: Path, how: str) -> None:
             data = bytearray()
         case "text":
             data = bytearray(b"hello\n")
-        case "version 2":
-            data[16:20] = struct.pack("<I", 2)
+        case "version 9":
+            data[16:20] = struct.pack("<I", 9)
         case "header changed":
             data[40] ^= 1
         case "weaker noise":
@@ -169,7 +174,7 @@ def damage(path: Path, how: str) -> None:
         ("longer", "damaged"),
         ("empty", "not a stream state"),
         ("text", "not a stream state"),
-        ("version 2", "version 2; this panbayes reads version 1"),
+        ("version 9", "version 9; this panbayes reads versions 1 to 2"),
         ("header changed", "checksum"),
         ("weaker noise", "damaged"),
     ],
@@ -204,6 +209,98 @@ def test_numbers_that_no_setup_has_are_refused_at_once(state: Path, key: str, te
     state.write_bytes(data)
     with pytest.raises(InputError, match="promises what does not hold"):
         DensityEstimator.open(state)
+
+
+def edit_header(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    """Change the header of a file in place, with the right length and checksum."""
+    data = path.read_bytes()
+    header = json.loads(data[28 : 28 + struct.unpack_from("<I", data, 20)[0]])
+    edit(header)
+    written = json.dumps(header, separators=(",", ":")).encode()
+    with path.open("r+b") as file:
+        file.seek(20)
+        file.write(struct.pack("<II", len(written), zlib.crc32(written)) + written)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda header: header["universe"].update(sample=10**400),
+        lambda header: header["universe"].update(size=10**400),
+        lambda header: header["law"].update(scores=[0, 10**30]),
+        lambda header: header["law"].update(scores=[0, 2**20 + 1], init=[1, 2**32 - 1]),
+        lambda header: header.update(noise_scale="9" * 40),
+        lambda header: header.update(noise_scale=str(2**31 + 1)),
+        lambda header: header.update(releases=10**9),
+    ],
+)
+def test_a_crafted_header_with_a_right_checksum_is_refused_at_once(
+    state: Path, edit: Callable[[dict[str, Any]], object]
+) -> None:
+    edit_header(state, edit)
+    for look in (DensityEstimator.open, inspect_state):
+        with pytest.raises(InputError, match="promises what does not hold"):
+            look(state)
+
+
+@pytest.mark.parametrize(
+    ("crafted", "message"),
+    [
+        (b'{"left":1000000000,"last":7}', "is not possible"),
+        (b'{"left":4,"last":null}', "is not possible"),
+        (b'{"left":3,"last":7}', "is not possible"),
+        (b'{"left":2,"last":null}', "is not possible"),
+        (b'{"left":2,"last":1000000}', "is not possible"),
+        (b'{"left":2,"last":-1000000}', "is not possible"),
+        (b'{"left":2,"last":1' + b"0" * 300 + b"}", "is not possible"),
+        (b'{"left":-1,"last":7}', "cannot be read"),
+        (b'{"left":2,"last":7.5}', "cannot be read"),
+        (b'{"left":2,"last":7,"more":1}', "cannot be read"),
+        (b"[" * 1000, "cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_crafted_release_count_with_a_right_checksum_is_not_believed(
+    state: Path, tmp_path: Path, version: int, crafted: bytes, message: str
+) -> None:
+    path = state if version == 2 else unpack("integers", tmp_path)[0]
+    if version == 1:
+        edit_header(path, lambda header: header.update(releases=3))
+        crafted_path = write_copy(path, 1, crafted)
+    else:
+        crafted_path = write_copy(path, 2, crafted)
+    with pytest.raises(InputError, match=message):
+        DensityEstimator.open(crafted_path)
+
+
+def write_copy(path: Path, version: int, count: bytes) -> Path:
+    """Write a newer record in place, with this release count, the standing of the one in force and a right checksum."""
+    data = path.read_bytes()
+    form = {1: "<QII", 2: "<QIII"}[version]
+    head = struct.calcsize(form)
+    which = max((0, 1), key=lambda i: struct.unpack_from("<Q", data, COUNTS + i * 4096)[0])
+    start = COUNTS + which * 4096
+    sequence, *sizes, _ = struct.unpack_from(form, data, start)
+    standing = data[start + head + sizes[0] : start + head + sum(sizes)]
+    sequence += 1
+    lengths = (len(count),) if version == 1 else (len(count), len(standing))
+    checksum = zlib.crc32(count + standing, sequence)
+    with path.open("r+b") as file:
+        file.seek(COUNTS + sequence % 2 * 4096)
+        file.write(struct.pack(form, sequence, *lengths, checksum) + count + standing)
+    return path
+
+
+def test_a_record_that_was_written_by_these_tests_is_believed(state: Path) -> None:
+    with DensityEstimator.open(write_copy(state, 2, b'{"left":2,"last":7}')) as estimator:
+        last = estimator.last()
+        assert last is not None
+        assert (last.statistic, last.releases_left) == (7, 2)
+
+
+def test_a_budget_too_small_to_be_drawn_is_the_users_mistake() -> None:
+    with pytest.raises(InputError, match="plan fewer releases"):
+        DensityEstimator(1000, epsilon="0.000001", releases=10_000)
 
 
 def test_other_refusals(state: Path, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import TypeVar, overload
 
+from numba import types as types
+
 _F = TypeVar("_F", bound=Callable[..., object])
 
 @overload

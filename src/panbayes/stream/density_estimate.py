@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import Final
 
 from panbayes.display import Card
 
 __all__ = ["DensityEstimate"]
+
+_WHOLE: Final = "one look at the state and all releases"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -18,7 +21,7 @@ class DensityEstimate:
     ``high`` enclose the true density with probability ``confidence`` or more, the sampling of users included.
     ``distinct`` and its ends are the same in users. ``fresh`` is false if this is the last release again.
     ``rmse`` is the predicted root mean squared error of the density, for the worst density. ``epsilon`` is the total E
-    for one look and all releases. ``private`` is false if coins or noise were simulated.
+    for one look and all releases. ``private`` is false if coins or noise were simulated; ``scope`` is what E is for.
 
     >>> DensityEstimate(0.4, 0.38, 0.42, 0.95, 400, 380, 420, 0.4, 0.01, 512, True, 1, Fraction(1), True)
     DensityEstimate
@@ -42,10 +45,34 @@ class DensityEstimate:
     releases_left: int
     epsilon: Fraction
     private: bool
+    scope: str = _WHOLE
+
+    def facts(self) -> dict[str, object]:
+        """Return everything, as JSON can say it; the scope where it is not the whole stream."""
+        facts = {**asdict(self), "epsilon": str(self.epsilon)}
+        return facts if self.scope != _WHOLE else {name: fact for name, fact in facts.items() if name != "scope"}
+
+    def lines(self, universe: int | None) -> list[tuple[str, ...]]:
+        """Return what people want to see, as rows of texts; ``universe`` is how many users there are, if known."""
+        percent = f"{100 * self.confidence:g} % interval"
+        of = "" if universe is None else f"; of {universe:,}"
+        return [
+            ("density", f"{self.density:.4g}", f"{percent} {self.low:.4g} to {self.high:.4g}"),
+            (
+                "distinct users",
+                f"{self.distinct:,}",
+                f"{percent} {self.distinct_low:,} to {self.distinct_high:,}{of}",
+            ),
+            ("release", "fresh" if self.fresh else "the last one again", f"{self.releases_left} left"),
+        ]
+
+    def notes(self) -> list[str]:
+        """Return what must be said below them: nothing."""
+        return []
 
     def _rows(self) -> list[tuple[str, str]]:
         """What people want to see, as names and texts."""
-        guarantee = f"E = {self.epsilon} for one look at the state and all releases"
+        guarantee = f"E = {self.epsilon} for {self.scope}"
         return [
             (
                 "density",

@@ -17,14 +17,19 @@ from typing import Final
 from panbayes.errors import InputError
 from panbayes.privacy.written import Written, parse_epsilon
 from panbayes.stream.accuracy.density_bounds import sample_size_bound
-from panbayes.stream.accuracy.density_error import worst_rmse
-from panbayes.stream.accuracy.statistic_law import failure_probability, worst_failure
-from panbayes.stream.guarantee.calibration import Calibration, calibrate, design_of
-from panbayes.stream.laws.registry import DEFAULT_LAW
+from panbayes.stream.accuracy.sparse import least_density
+from panbayes.stream.guarantee.calibration import Calibration, design_of
+from panbayes.stream.laws.law import Law
+from panbayes.stream.laws.state_law import StateLaw
+from panbayes.stream.statistics.methods.density import Density
+from panbayes.stream.statistics.methods.statistic import Answer, Budget, SampledStatistic
 
-__all__ = ["MAX_SAMPLE", "SamplePlan", "plan_sample"]
+__all__ = ["MAX_SAMPLE", "RELATIVE", "SamplePlan", "plan_sample"]
 
 MAX_SAMPLE: Final = 1 << 36
+
+RELATIVE: Final = 0.1
+"""The relative error from which on a density is no longer called sparse."""
 
 _GUARD: Final = 0.995
 """The part of β to aim at: covers the resolution of the search for the worst density."""
@@ -34,16 +39,20 @@ _GUARD: Final = 0.995
 class SamplePlan:
     """A sample size for (α, β) and what it takes.
 
+    ``sparse`` is the least density that is estimated within 10 % of itself with probability 1 − β (``None`` if there is
+    none, and for other statistics).
+
     ``failure`` is the exact worst-case probability of an error of α or more, ``rmse`` the worst-case root mean squared
-    error, ``state_bytes`` the size of the entries, ``sample_thesis`` m* of the published bounds.
+    error, ``state_bytes`` the size of the entries, ``sample_thesis`` m* of the published bounds (for a density).
     """
 
     sample: int
-    sample_thesis: int
-    calibration: Calibration
+    sample_thesis: int | None
+    calibration: Calibration[Law]
     failure: float
     rmse: float
     state_bytes: int
+    sparse: float | None
 
 
 def plan_sample(
@@ -53,13 +62,12 @@ def plan_sample(
     beta: float,
     universe: int | None = None,
     releases: int = 1,
-    law: str = DEFAULT_LAW,
-    levels: int = 2,
+    statistic: SampledStatistic[Answer] | None = None,
 ) -> SamplePlan:
     """Find the least sample size for which every release errs by α or more with probability at most β.
 
-    ``epsilon`` is E, the total for one look and all ``releases``. ``universe`` is U; ``None`` means infinite. ``law``
-    names the state law, on ``levels`` levels.
+    ``epsilon`` is E, the total for one look and all ``releases``. ``universe`` is U; ``None`` means infinite.
+    ``statistic`` is what will be estimated, by default the density.
 
     >>> plan_sample(epsilon=1, alpha=0.1, beta=0.05).sample
     760
@@ -72,16 +80,23 @@ def plan_sample(
         raise InputError("universe", found=f"found {universe}", remedy="give the number of users, at least 1")
     most = min(MAX_SAMPLE, universe if universe is not None else MAX_SAMPLE)
 
-    def calibrated(sample: int) -> Calibration:
-        return calibrate(epsilon=total, sample=sample, universe=universe, releases=releases, law=law, levels=levels)
+    wanted: SampledStatistic[Answer] = Density() if statistic is None else statistic
+
+    def calibrated(sample: int) -> Calibration[Law]:
+        return wanted.calibrate(Budget(total, sample, universe, releases))
 
     def fails(sample: int, *, everywhere: bool) -> float:
-        calibration = calibrated(sample)
-        design = design_of(calibration.law, float(calibration.noise_scale), sample=sample, universe=universe)
-        if everywhere:
-            return worst_failure(design, alpha=alpha)
-        return failure_probability(design, alpha=alpha, density=_middle(universe))
+        return wanted.failure(calibrated(sample), sample=sample, universe=universe, alpha=alpha, everywhere=everywhere)
 
+    def refuse(sample: int, failure: float) -> InputError:
+        return InputError(
+            "universe" if universe is not None else "alpha",
+            found=f"even a sample of {sample} users errs by {alpha:g} or more with probability {failure:.3g}",
+            remedy="allow a larger alpha, beta or epsilon",
+        )
+
+    if (hopeless := fails(most, everywhere=False)) > beta:
+        raise refuse(most, hopeless)
     low, high = 0, 16
     while high < most and fails(high, everywhere=False) > beta:
         low, high = high, 2 * high
@@ -92,25 +107,26 @@ def plan_sample(
         low = min(most, low + step)
     failure = fails(low, everywhere=True)
     if failure > beta:
-        raise InputError(
-            "universe" if universe is not None else "alpha",
-            found=f"even a sample of {low} users errs by {alpha:g} or more with probability {failure:.3g}",
-            remedy="allow a larger alpha, beta or epsilon",
-        )
+        raise refuse(low, failure)
     calibration = calibrated(low)
-    design = design_of(calibration.law, float(calibration.noise_scale), sample=low, universe=universe)
+    bound = sample_size_bound if isinstance(wanted, Density) else None
     return SamplePlan(
         sample=low,
-        sample_thesis=sample_size_bound("optimal-bernoulli", epsilon=float(total) / 2, alpha=alpha, beta=beta).sample,
+        sample_thesis=bound and bound("optimal-bernoulli", epsilon=float(total) / 2, alpha=alpha, beta=beta).sample,
         calibration=calibration,
         failure=failure,
-        rmse=worst_rmse(design),
+        rmse=wanted.rmse(calibration, sample=low, universe=universe),
         state_bytes=calibration.law.state_bytes(low),
+        sparse=_sparse(calibration, low, universe, beta),
     )
 
 
-def _middle(universe: int | None) -> float:
-    return 0.5 if universe is None else (universe // 2) / universe
+def _sparse(calibration: Calibration[Law], sample: int, universe: int | None, beta: float) -> float | None:
+    law = calibration.law
+    if not isinstance(law, StateLaw):
+        return None
+    design = design_of(law, float(calibration.noise_scale), sample=sample, universe=universe)
+    return least_density(design, relative=RELATIVE, beta=beta)
 
 
 def _bisect(low: int, high: int, good: Callable[[int], bool]) -> int:

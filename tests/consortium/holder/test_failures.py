@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import signal
 import sqlite3
@@ -9,9 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import asdict, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,9 +24,10 @@ import pytest
 from numpy.typing import NDArray
 
 from panbayes.consortium.holder.gate import Gate
-from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, AttemptFile
+from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, AttemptFile, dismiss_begun
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.notes import Note, notes_digest
+from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.consortium.protocol.codec import encode
 from panbayes.consortium.protocol.envelope import question
@@ -92,7 +98,10 @@ def test_the_third_failure_pauses_the_study_until_the_holder_looks(path: Path) -
         for door in (gate(ledger, AGREED), failing(ledger)):
             code, text = refused(door.ask(QUESTION))
             assert code == "paused"
-            assert text == "answers to this study failed here; it is paused until the holder has looked at why"
+            assert text == (
+                "answers to this study failed here; it is paused until the holder has looked at why "
+                "(panbayes holder ledger resume)"
+            )
         assert ledger.summary().paused == (AGREED.hash,)
         failed = ledger.resume(AGREED.hash)
         assert [(f.study, f.name, f.kind, f.error) for f in failed] == [
@@ -287,7 +296,7 @@ def test_what_a_person_interrupts_is_no_failure(path: Path) -> None:
 
 
 CHILD = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from panbayes.cli import main
 from panbayes.consortium.holder.ledger.ledger import Ledger
@@ -297,6 +306,7 @@ def wait():
     print("drawing", flush=True)
     time.sleep(60)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background would ignore it
 main._end_when_asked()
 with Ledger.open(Path(sys.argv[1])) as ledger:
     failing(ledger, wait).ask(QUESTION)
@@ -318,6 +328,137 @@ def test_an_interruption_at_the_keyboard_is_no_failure_and_any_other_end_is_one(
     with Ledger.open(path) as ledger:
         ledger.write_cut_off()
         assert len(ledger.summary().failures) == failures
+
+
+def interrupted_after(call: str) -> None:
+    """End this process as Ctrl-C at the keyboard does, as soon as the system has done ``call``."""
+    owner, name = {"fsync": (os, "fsync"), "record": (Transaction, "record")}[call]
+    real: Callable[..., object] = getattr(owner, name)
+
+    def done(*given: Any, **named: Any) -> None:
+        real(*given, **named)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def end(*_: object) -> None:
+        dismiss_begun()
+        os._exit(130)
+
+    setattr(owner, name, done)
+    signal.signal(signal.SIGINT, end)
+
+
+@pytest.mark.parametrize("call", ["fsync", "record"])
+def test_an_interruption_while_the_attempt_or_the_answer_is_on_its_way_to_disk_is_no_failure(
+    call: str, path: Path
+) -> None:
+    """Most of the time that a small answer takes is spent there."""
+    with Ledger.open(path, create=True) as ledger:
+        gate(ledger, AGREED)
+
+    def work() -> None:
+        with Ledger.open(path) as ledger:
+            door = gate(ledger, AGREED)
+            interrupted_after(call)
+            door.ask(QUESTION)
+
+    assert in_a_child(work) == 130
+    with Ledger.open(path) as ledger:
+        newest = path.with_name(f"{path.name}-attempt").read_text()
+        assert newest.startswith('{"attempt"')  # it had been begun
+        ledger.write_cut_off()
+        assert ledger.summary().failures == ()
+        assert ledger.summary().entries == 0
+
+
+def test_who_is_interrupted_dismisses_no_attempt_of_others(path: Path) -> None:
+    """A process may be interrupted when its answer has just been committed, and another has begun."""
+    with Ledger.open(path, create=True) as ledger:
+        ours, theirs = AttemptFile(path), AttemptFile(path)
+        ours.begin(attempt := Attempt.now(study=AGREED.hash, name="test", question="0" * 64, kind="counts"))
+        process = os.fork()
+        if process == 0:
+            theirs.begin(replace(attempt, attempt="theirs"))
+            os._exit(0)
+        os.waitpid(process, 0)
+        dismiss_begun()
+        assert ours.newest() == replace(attempt, attempt="theirs")
+        theirs.end()
+        ours.end()
+        ledger.write_cut_off()
+        assert len(ledger.summary().failures) == 1
+
+
+def test_an_interrupted_child_dismisses_nothing_of_its_parents(path: Path) -> None:
+    def first() -> None:
+        assert in_a_child(dismiss_begun) == 0
+        raise MemoryError
+
+    with Ledger.open(path, create=True) as ledger:
+        assert refused(failing(ledger, first).ask(QUESTION))[0] == "unavailable"
+        assert len(ledger.summary().failures) == 1
+
+
+@pytest.mark.parametrize("what", ["link", "folder", "pipe"])
+def test_what_is_in_the_place_of_the_attempt_is_named_to_the_holder_and_not_waited_for(what: str, path: Path) -> None:
+    told: list[str] = []
+    with Ledger.open(path, create=True) as ledger:
+        door = Gate(table(), AGREED, ledger, SecureNoise(), report=lambda error: told.append(str(error)))
+        place = path.with_name(f"{path.name}-attempt")
+        make: dict[str, Callable[[], None]] = {
+            "link": partial(place.symlink_to, path),
+            "folder": place.mkdir,
+            "pipe": partial(os.mkfifo, place),
+        }
+        make[what]()
+        assert refused(door.ask(QUESTION))[0] == "unavailable"
+        assert [line.partition(" (")[0] for line in told] == [f"{place}: cannot be read"]
+        with pytest.raises(LedgerError, match="cannot be read"):
+            ledger.write_cut_off()
+        assert ledger.summary().entries == 0
+
+
+def test_an_attempt_that_cannot_be_written_is_named_to_the_holder_and_nothing_is_drawn(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    told: list[str] = []
+    drawn: list[None] = []
+    with Ledger.open(path, create=True) as ledger:
+        door = Gate(
+            table(), AGREED, ledger, Failing(lambda: drawn.append(None)), report=lambda error: told.append(str(error))
+        )
+        monkeypatch.setattr(os, "write", full)
+        assert refused(door.ask(QUESTION))[0] == "unavailable"
+        (line,) = told
+        assert line.startswith(f"{path}-attempt: cannot be written (no space left on device); make room")
+        assert not drawn
+        assert ledger.summary().failures == ()
+
+
+def test_who_waits_for_a_ledger_in_vain_waits_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Ledger] = []
+    real = Ledger.transaction
+
+    def transaction(ledger: Ledger) -> AbstractContextManager[Transaction]:
+        begun.append(ledger)
+        return real(ledger)
+
+    with Ledger.open(path, create=True) as other, Ledger.open(path, busy_seconds=0.01) as ledger:
+        door = gate(ledger, AGREED)
+        monkeypatch.setattr(Ledger, "transaction", transaction)
+        with real(other):
+            assert refused(door.ask(QUESTION))[0] == "unavailable"
+    assert begun == [ledger]
+
+
+def test_an_attempt_that_panbayes_cannot_have_written_is_none(path: Path) -> None:
+    attempt = Attempt("1", AGREED.hash, "\ud800", "0" * 64, "counts", "")
+    with Ledger.open(path, create=True) as ledger:
+        path.with_name(f"{path.name}-attempt").write_text(json.dumps(asdict(attempt)))
+        released(gate(ledger, AGREED).ask(QUESTION))
+        assert ledger.summary().failures == ()
 
 
 def test_a_link_in_the_place_of_the_attempt_is_not_followed(path: Path) -> None:

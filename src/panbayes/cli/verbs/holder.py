@@ -272,8 +272,14 @@ def _limit(text: str) -> Loss:
 def _path(ledger: str, state: Path | None) -> Path:
     """Return the file that is meant: one of that name, or the ledger of a holder of that name."""
     path = Path(ledger)
-    is_file = path.exists() or path.suffix == SUFFIX or len(path.parts) > 1
-    return path if is_file else Cabinet.in_state(state).path(ledger)
+    if path.exists() or path.suffix == SUFFIX or len(path.parts) > 1:
+        return path
+    try:
+        return Cabinet.in_state(state).path(ledger)
+    except UnicodeEncodeError:
+        raise InputError(
+            "LEDGER", found=f'"{ledger}" is no name of a holder', remedy="give a name in UTF-8, or a ledger file"
+        ) from None
 
 
 def _absent(ledger: str, path: Path) -> InputError:

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from panbayes.cli.arguments import AsJson
 from panbayes.cli.help import add_command, new_group
 from panbayes.cli.kernels import announce_compiling
-from panbayes.cli.text import aligned, emit
-from panbayes.errors import InputError
-from panbayes.stream.ids.feeding import stream_formats
+from panbayes.cli.stream.facts import facts_of, known_users, lines_of
+from panbayes.cli.stream.hashed import Expect, Memory, is_hashed, refuse_with_hashed, refuse_without_hashed
+from panbayes.cli.stream.planning import plan
+from panbayes.cli.stream.windows import (
+    Eta,
+    Flipped,
+    HalfLife,
+    Panel,
+    Periods,
+    look,
+    notes_of,
+    planned_copies,
+    portfolio,
+    turn,
+)
+from panbayes.cli.stream_files import Column, Form, Source, State, check, move
+from panbayes.cli.text import aligned, complain, emit
+from panbayes.errors import ExitCode, InputError
 from panbayes.stream.laws.registry import DEFAULT_LAW, law_kind, law_kinds
-
-if TYPE_CHECKING:
-    from panbayes.stream.setup import StreamSetup
+from panbayes.stream.statistics.registry import statistic_kinds
 
 __all__ = ["register"]
 
@@ -26,22 +38,34 @@ HELP = """Count distinct users of a stream; the state itself is private.
 Whoever looks at the state once, or reads the estimates, learns next to nothing about any user.
 
 Examples:
-    panbayes stream open visits.state --universe 100000 --epsilon 1
+    panbayes stream open visits.state --universe hashed --epsilon 1
     panbayes stream feed visits.state visits.txt
     panbayes stream estimate visits.state
 """
 
-State = Annotated[Path, typer.Argument(metavar="STATE", help="The state file, as open makes it.")]
+STATISTICS: Final = "; ".join(f"{kind.name} ({kind.summary})" for kind in statistic_kinds().values())
 LAWS: Final = "; ".join(f"{kind.name} ({kind.summary})" for kind in law_kinds().values())
-FORMATS: Final = ", ".join(stream_formats())
-UNIT: Final = "everything one user ever does in the stream (for IPv4 a user is an address)"
+IGNORED: Final = (
+    "ids outside the universe and lines that cannot be read were ignored, and how many is not told (the owner of the "
+    "data may ask: panbayes stream check)"
+)
+IGNORED_PANELS: Final = "ids of other panels and lines that cannot be read were ignored, and how many is not told"
+IGNORED_LINES: Final = "any id counts; lines that cannot be read were ignored, and how many is not told"
+INTERRUPTED: Final = (
+    "every whole line or row read until then counts, and nothing after it; feed the same input again to be sure: what "
+    "is fed twice counts once"
+)
+INTERRUPTED_ONCE: Final = (
+    "every whole line or row read until then counts, and nothing after it; do not feed it again: every delivery is a "
+    "visit"
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add the group ``stream``."""
     group = new_group(HELP)
     add_command(group, open_, name="open")
-    for command in (feed, estimate, info, plan):
+    for command in (feed, check, estimate, turn, look, info, portfolio, move, plan):
         add_command(group, command)
     app.add_typer(group, name="stream")
 
@@ -52,7 +76,9 @@ def open_(
         str,
         typer.Option(
             metavar="USERS",
-            help="Who could appear, such as 1000 (ids 0 to 999), ipv4, ipv4:10.0.0.0/8, or a file with one id a line.",
+            help="Who could appear: hashed (anybody, ids of any kind), or known users, such as 1000 (ids 0 to 999), "
+            "ipv4, ipv4:10.0.0.0/8, a file with one id a line, or graph:1000 (edges such as 3,17 between vertices 0 to "
+            "999) or graph:FILE (vertices, one a line).",
         ),
     ],
     epsilon: Annotated[
@@ -66,43 +92,111 @@ def open_(
             metavar="NUMBER", help="How many users, drawn at random, have an entry in the state.", show_default="all"
         ),
     ] = None,
+    expect: Expect = None,
+    memory: Memory = None,
+    ipv6: Annotated[
+        int | None,
+        typer.Option(
+            metavar="BITS",
+            help="With hashed: an IPv6 address is one user however it is written (128), or its network is (64).",
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="DIGITS", help="With hashed: the key of another state.", show_default="a new one"),
+    ] = None,
+    statistic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help=f"What to estimate: {STATISTICS}.", show_default="density, or distinct with hashed"
+        ),
+    ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option("--max", metavar="NUMBER", help="The largest number of visits of a user to tell apart."),
+    ] = None,
     law: Annotated[
-        str, typer.Option("--state-law", metavar="NAME", help=f"How entries are drawn: {LAWS}.")
+        str,
+        typer.Option("--state-law", metavar="NAME", help=f"How entries are drawn, for a density: {LAWS}."),
     ] = DEFAULT_LAW,
     levels: Annotated[int, typer.Option(metavar="NUMBER", help="Levels of an entry, for the quantized laws.")] = 2,
     state_epsilon: Annotated[
         str | None,
         typer.Option(metavar="NUMBER", help="The state's part of ε.", show_default="the one of least error"),
     ] = None,
+    panel: Panel = None,
+    periods: Periods = False,
+    half_life: HalfLife = None,
+    flipped: Flipped = 0,
+    eta: Eta = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a new state file.
 
     Examples:
-        panbayes stream open visits.state --universe 100000 --epsilon 1
+        panbayes stream open visits.state --universe hashed --epsilon 1
+        panbayes stream open members.state --universe 100000 --epsilon 1
         panbayes stream open hosts.state --universe ipv4:10.0.0.0/16 \\
             --epsilon 2 --releases 12 --sample 10000
+        panbayes stream open often.state --universe 100000 --epsilon 1 \\
+            --statistic visits --max 7
+        panbayes stream open daily.state --universe hashed --epsilon 1 \\
+            --panel 30d --flipped 1 --eta 0.25
     """
-    from panbayes.stream.estimator import DensityEstimator
+    from panbayes.stream.distinct_counter import DistinctCounter
+    from panbayes.stream.ids.universes.hashed import DEFAULT_MEMORY
+    from panbayes.stream.private_stream import PrivateStream
+    from panbayes.stream.statistics.methods.density import Density
+    from panbayes.stream.statistics.methods.statistic import Answer
+    from panbayes.stream.statistics.registry import read_statistic, sampled
+    from panbayes.stream.stream_estimator import StreamEstimator
+    from panbayes.stream.turns import parse_window
 
     announce_compiling()
-    with DensityEstimator.create(
-        state,
-        universe,
-        epsilon=epsilon,
-        releases=releases,
-        sample=sample,
-        law=law_kind(law, argument="--state-law").name,
-        levels=levels,
-        state_epsilon=state_epsilon,
-    ) as estimator:
-        setup = estimator.setup
-    facts = _facts(setup)
+    window, copies = parse_window(panel, periods=periods, half_life=half_life), planned_copies(flipped, eta)
+    other_law = None if (law, levels) == (DEFAULT_LAW, 2) else f"{law} on {levels} levels"
+    if is_hashed(universe):
+        counted = None if statistic == "distinct" else statistic
+        refuse_with_hashed({"--sample": sample, "--max": most, "--state-law": other_law, "--statistic": counted})
+        started: PrivateStream = DistinctCounter.create(
+            state,
+            epsilon=epsilon,
+            releases=releases,
+            expect=expect,
+            memory=memory or DEFAULT_MEMORY,
+            ipv6=ipv6,
+            key=key,
+            state_epsilon=state_epsilon,
+            window=window,
+            flipped=copies,
+        )
+    else:
+        refuse_without_hashed({"--expect": expect, "--memory": memory, "--ipv6": ipv6, "--key": key, "--panel": panel})
+        wanted = sampled(read_statistic(statistic or "density", most, argument="--statistic"), argument="--statistic")
+        if isinstance(wanted, Density):
+            wanted = Density(law_kind(law, argument="--state-law").name, levels)
+        elif other_law is not None:
+            raise InputError(
+                "--state-law", found=f"found it with --statistic {wanted.name}", remedy="leave it and --levels out"
+            )
+        started = StreamEstimator[Answer].create(
+            state,
+            universe,
+            wanted,
+            epsilon=epsilon,
+            releases=releases,
+            sample=sample,
+            state_epsilon=state_epsilon,
+            window=window,
+            flipped=copies,
+        )
+    with started:
+        setup = started.setup
     emit(
-        {"state": str(state), **facts, "releases_left": releases},
+        {"state": str(state), **facts_of(setup), "releases_left": releases},
         [
             f"{state}: ready for {setup.universe.describe()}.",
-            *_lines(setup, releases),
+            *lines_of(setup, releases),
             "Keep this one file and no copy of it: backups, snapshots and swap are looks too.",
         ],
         as_json=as_json,
@@ -111,26 +205,16 @@ def open_(
 
 def feed(
     state: State,
-    source: Annotated[str, typer.Argument(metavar="FILE", help="The stream; - is standard input.")] = "-",
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help=f"One of {FORMATS}; text has one id a line.",
-            show_default="what the file's name says, text for standard input",
-        ),
-    ] = None,
-    column: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The column or field with the id; for csv also its number from 1."),
-    ] = None,
+    source: Source = "-",
+    form: Form = None,
+    column: Column = None,
     delete: Annotated[bool, typer.Option("--delete", help="Take these users out again.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Take a stream of ids into the state.
 
-    Ids outside the universe and unreadable lines are skipped in silence.
+    Ids outside the universe and unreadable lines are ignored, and how many is not told. Interrupted, it applies what it
+    has read and then ends.
 
     Examples:
         panbayes stream feed visits.state visits.csv --column user
@@ -139,15 +223,25 @@ def feed(
     from panbayes.stream.state.core_dumps import forbid_dumps
 
     forbid_dumps()
-    from panbayes.stream.estimator import DensityEstimator
     from panbayes.stream.ids.feeding import batches
+    from panbayes.stream.ids.stopping import stopped_by_signals
+    from panbayes.stream.statistics.methods.statistic import Answer
+    from panbayes.stream.stream_estimator import StreamEstimator
 
     announce_compiling()
-    with DensityEstimator.open(state) as estimator:
+    with stopped_by_signals() as stop, StreamEstimator[Answer].open(state) as estimator:
         take = estimator.remove if delete else estimator.update
-        for batch in batches(source, form=form, column=column):
+        for batch in batches(source, form=form, column=column, stop=stop):
             take(batch)
-    emit({"state": str(state), "fed": True}, [f"{state}: fed; all of the input counts."], as_json=as_json)
+        repeatable, setup = estimator.statistic.repeatable, estimator.setup
+    if stop.asked:
+        complain(f"error: interrupted; {INTERRUPTED if repeatable else INTERRUPTED_ONCE}")
+        raise typer.Exit(ExitCode.INTERRUPTED)
+    told = IGNORED if known_users(setup) is not None else IGNORED_PANELS if setup.panels > 1 else IGNORED_LINES
+    shown = [f"{state}: fed; {told}."]
+    if not repeatable:
+        shown.append("Do not feed it again: visits are counted, and every delivery is one.")
+    emit({"state": str(state), "fed": True, "told": told, "repeatable": repeatable}, shown, as_json=as_json)
 
 
 def estimate(
@@ -167,156 +261,47 @@ def estimate(
     from panbayes.stream.state.core_dumps import forbid_dumps
 
     forbid_dumps()
-    from panbayes.stream.estimator import DensityEstimator
+    from panbayes.stream.statistics.methods.statistic import Answer
+    from panbayes.stream.stream_estimator import StreamEstimator
 
     announce_compiling()
     if not 0 < confidence < 1:
         raise InputError("--confidence", found=f"found {confidence}", remedy="give a number between 0 and 1")
-    with DensityEstimator.open(state, writing=False) as estimator:
+    with StreamEstimator[Answer].open(state, writing=False) as estimator:
         last = estimator.last(confidence=confidence) if repeat else None
         if repeat and last is None:
             raise InputError("--repeat", found="nothing was released yet", remedy="leave it out to release an estimate")
         answer = last or estimator.estimate(confidence=confidence)
-        universe = estimator.setup.sampling.size
-    percent = f"{100 * confidence:g} %"
-    left = f"{answer.releases_left} left"
-    emit(
-        {**asdict(answer), "epsilon": str(answer.epsilon), "universe": universe},
-        aligned(
-            [
-                ("density", f"{answer.density:.4g}", f"{percent} interval {answer.low:.4g} to {answer.high:.4g}"),
-                (
-                    "distinct users",
-                    f"{answer.distinct:,}",
-                    f"{percent} interval {answer.distinct_low:,} to {answer.distinct_high:,}; of {universe:,}",
-                ),
-                ("release", "fresh" if answer.fresh else "the last one again", left),
-            ],
-            indent=0,
-        ),
-        as_json=as_json,
-    )
+        universe = known_users(estimator.setup)
+        notes = notes_of(estimator.setup, answer)
+    shown = [*aligned(answer.lines(universe), indent=0), *answer.notes(), *notes]
+    emit({**answer.facts(), "universe": universe, "notes": notes}, shown, as_json=as_json)
 
 
 def info(state: State, as_json: AsJson = False) -> None:
     """Show what is public about a state: universe, guarantee, releases left.
 
-    It never shows the state.
+    It never shows the state, and changes nothing.
 
     Examples:
         panbayes stream info visits.state
     """
-    from panbayes.stream.estimator import DensityEstimator
+    from panbayes.stream.state.inspection import inspect_state
 
-    with DensityEstimator.open(state, writing=False) as estimator:
-        left, setup = estimator.releases_left, estimator.setup
-    emit(
-        {"state": str(state), **_facts(setup), "releases_left": left},
-        [f"{state}: {setup.universe.describe()}.", *_lines(setup, left)],
-        as_json=as_json,
-    )
-
-
-def plan(
-    epsilon: Annotated[
-        str, typer.Option(metavar="NUMBER", help="The total ε for one look at the state and all releases.")
-    ],
-    alpha: Annotated[
-        float,
-        typer.Option(metavar="NUMBER", help="The error that is still acceptable, as a fraction of the universe."),
-    ],
-    beta: Annotated[
-        float, typer.Option(metavar="NUMBER", help="The probability with which the error may be larger.")
-    ] = 0.05,
-    universe: Annotated[
-        str | None,
-        typer.Option(metavar="USERS", help="Who could appear, as for open.", show_default="infinitely many"),
-    ] = None,
-    releases: Annotated[int, typer.Option(metavar="NUMBER", help="How many estimates will be released.")] = 1,
-    as_json: AsJson = False,
-) -> None:
-    """Find the least sample that keeps the error below --alpha.
-
-    The error is larger with a probability of at most --beta. Touches no data.
-
-    Examples:
-        panbayes stream plan --epsilon 1 --alpha 0.01
-        panbayes stream plan --epsilon 1 --alpha 0.01 --universe 100000
-    """
-    from panbayes.privacy.written import parse_epsilon
-    from panbayes.stream.planning import plan_sample
-
-    size = None
-    if universe is not None:
-        from panbayes.stream.ids.universes.registry import read_universe
-
-        size = read_universe(universe, sample=None).sampling.size
-    total = parse_epsilon(epsilon, argument="--epsilon")
-    found = plan_sample(epsilon=total, alpha=alpha, beta=beta, universe=size, releases=releases)
-    state_epsilon = float(found.calibration.state_epsilon)
+    found = inspect_state(state)
     emit(
         {
-            "sample_size": found.sample,
-            "sample_size_thesis": found.sample_thesis,
-            "epsilon": float(total),
-            "state_epsilon": state_epsilon,
-            "noise_scale": float(found.calibration.noise_scale),
-            "failure": found.failure,
-            "rmse": found.rmse,
-            "memory_bytes": found.state_bytes,
-            "universe": size,
-            "releases": releases,
+            "state": str(state),
+            **facts_of(found.setup),
+            "version": found.version,
+            "releases_left": found.left,
+            "copies": found.copies,
+            "period": found.turns,
+            "flipped_left": found.flipped_left,
         },
-        aligned(
-            [
-                (
-                    "sample",
-                    f"{found.sample:,} users",
-                    f"of {size:,}" if size is not None else "of an infinite universe",
-                ),
-                ("thesis's bound", f"{found.sample_thesis:,} users", f"{found.sample_thesis / found.sample:.1f} times"),
-                ("state's part", f"{state_epsilon:.4g}", f"of {float(total):g}"),
-                ("error", f"{found.rmse:.4g}", "root mean squared, worst density"),
-                ("failure", f"{found.failure:.4g}", f"probability of an error of {alpha:g} or more, worst density"),
-                ("memory", f"{found.state_bytes:,} bytes", ""),
-            ],
-            indent=0,
-        ),
-        as_json=as_json,
-    )
-
-
-def _facts(setup: StreamSetup) -> dict[str, object]:
-    from panbayes.stream.accuracy.density_error import worst_rmse
-    from panbayes.stream.state.layout import VERSION
-
-    calibration = setup.calibration
-    return {
-        "version": VERSION,
-        "universe": setup.sampling.size,
-        "universe_kind": setup.universe.describe(),
-        "sample": setup.sampling.sample,
-        "epsilon": str(calibration.epsilon),
-        "state_epsilon": float(calibration.state_epsilon),
-        "state_law": calibration.law.name,
-        "levels": calibration.law.levels,
-        "noise_scale": float(calibration.noise_scale),
-        "releases": calibration.releases,
-        "rmse": worst_rmse(setup.design()),
-        "state_bytes": setup.state_bytes,
-        "protects": UNIT,
-    }
-
-
-def _lines(setup: StreamSetup, left: int) -> list[str]:
-    facts, sampling = _facts(setup), setup.sampling
-    guarantee = f"E = {facts['epsilon']} against one look at the state and all {facts['releases']} releases"
-    return aligned(
         [
-            ("guarantee", guarantee),
-            ("protects", UNIT),
-            ("users", f"{sampling.size:,}, of whom {sampling.sample:,} have an entry ({facts['state_bytes']:,} bytes)"),
-            ("error", f"{facts['rmse']:.4g} root mean squared in the density, at worst"),
-            ("releases left", f"{left} of {facts['releases']}"),
-        ]
+            f"{state}: {found.setup.universe.describe()}.",
+            *lines_of(found.setup, found.left, copies=[("copies", found.copies)], turns=found.turns),
+        ],
+        as_json=as_json,
     )

@@ -212,7 +212,9 @@ class Gate:
             raise _RefusedError("over-budget", "this holder has closed the study: it answers nothing new")
         if transaction.paused(study.hash):
             raise _RefusedError(
-                "paused", "answers to this study failed here; it is paused until the holder has looked at why"
+                "paused",
+                "answers to this study failed here; it is paused until the holder has looked at why "
+                "(panbayes holder ledger resume)",
             )
         unit = study.schema.unit
         if transaction.promises() - {(study.adjacency, *((unit.max_records, unit.column) if unit else (None, None)))}:

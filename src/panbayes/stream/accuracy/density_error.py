@@ -22,7 +22,7 @@ class Design:
 
     An entry of an absent user has level j with probability ``init[j]``, of a present one ``update[j]``; level j
     counts ``scores[j]``. ``sample`` is m, ``universe`` is U (``None``: infinite), ``noise_scale`` is σ of the
-    two-sided geometric noise with probabilities proportional to e^(−|z|/σ).
+    two-sided geometric noise with probabilities proportional to e^(−|z|/σ), of which ``noise_terms`` are added up.
     """
 
     init: tuple[float, ...]
@@ -31,6 +31,7 @@ class Design:
     sample: int
     universe: int | None
     noise_scale: float
+    noise_terms: int = 1
 
     def __post_init__(self) -> None:
         """Refuse a sample larger than its universe and other nonsense."""
@@ -38,6 +39,8 @@ class Design:
             raise ValueError("init, update and scores need one number per level")
         if self.sample < 1 or (self.universe is not None and self.sample > self.universe) or self.noise_scale <= 0:
             raise ValueError("need 1 <= sample <= universe and a positive noise scale")
+        if self.noise_terms < 1:
+            raise ValueError("need at least one term of noise")
 
     @property
     def mean_init(self) -> float:
@@ -88,7 +91,7 @@ def mse(design: Design, density: float) -> float:
     >>> round(mse(half, 0.0), 6)  # 0.25 / (100 · 0.25²)
     0.04
     """
-    noise = geometric_variance(design.noise_scale)
+    noise = design.noise_terms * geometric_variance(design.noise_scale)
     return (design.statistic_variance(density) + noise) / (design.sample * design.signal) ** 2
 
 

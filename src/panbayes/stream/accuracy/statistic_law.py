@@ -1,9 +1,9 @@
 """The exact law of a released statistic, and what follows from it: failure probabilities and confidence intervals.
 
-The statistic T is the sum of the scores of m entries plus two-sided geometric noise. If D of the U users are present,
-K of the m sampled ones are, with K hypergeometric; given K, the entries are independent. The characteristic function
-of T is therefore Σ_K P(K) φ_upd^K φ_init^(m−K) φ_noise, and a Fourier transform turns it into probabilities
-(for an infinite universe the first factor is ((1 − d)φ_init + dφ_upd)^m). The transform's length leaves
+The statistic T is the sum of the scores of m entries plus two-sided geometric noise (or several, added up). If D of
+the U users are present, K of the m sampled ones are, with K hypergeometric; given K, the entries are independent. The
+characteristic function of T is therefore Σ_K P(K) φ_upd^K φ_init^(m−K) φ_noise, and a Fourier transform turns it into
+probabilities (for an infinite universe the first factor is ((1 − d)φ_init + dφ_upd)^m). The transform's length leaves
 less than 10⁻¹⁵ outside.
 
 The hypergeometric law has a generating function with real roots, so K is distributed as a sum of independent coins
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from panbayes.stream.accuracy.density_error import Design, mse
+from panbayes.stream.accuracy.summed_noise import noise_reach, summed_noise
 
 __all__ = ["confidence_interval", "failure_probability", "statistic_law", "worst_failure"]
 
@@ -32,6 +33,7 @@ _MAX_WORK: Final = 1 << 23
 _BERRY_ESSEEN: Final = 0.56
 _REACH: Final = 8.5
 _PLACES: Final = 17
+_SILENCE: Final = 50
 
 
 def _present(design: Design, density: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -52,7 +54,11 @@ def _present(design: Design, density: float) -> tuple[NDArray[np.float64], NDArr
 
 
 def _length(design: Design, density: float) -> int:
-    spread = _REACH * math.sqrt(design.statistic_variance(density)) + 40 * design.noise_scale + 40
+    spread = (
+        _REACH * math.sqrt(design.statistic_variance(density))
+        + noise_reach(design.noise_scale, design.noise_terms)
+        + 40
+    )
     return 1 << math.ceil(math.log2(2 * spread))
 
 
@@ -80,6 +86,18 @@ def _mixture(
     return _power(larger, chances.size - 1) * total
 
 
+def _audible(design: Design, angles: NDArray[np.float64]) -> int:
+    """Return how many of the ``angles`` matter: beyond, the characteristic function of bits is below e⁻⁵⁰.
+
+    That of a bit with probability p has the square 1 − 2p(1 − p)(1 − cos θ) ≤ exp(−4p(1 − p)θ²/π²) for |θ| ≤ π, so that
+    of m bits with p(1 − p) ≥ v is at most exp(−2mvθ²/π²).
+    """
+    if design.scores != (0, 1):
+        return angles.size
+    least = design.sample * min(law[0] * law[1] for law in (design.init, design.update))
+    return int(np.count_nonzero(2 * least * angles**2 / np.pi**2 <= _SILENCE))
+
+
 @lru_cache(maxsize=64)
 def statistic_law(design: Design, density: float) -> tuple[int, NDArray[np.float64]]:
     """Return (first, p) with p[i] the probability that the statistic is first + i.
@@ -91,6 +109,7 @@ def statistic_law(design: Design, density: float) -> tuple[int, NDArray[np.float
     """
     length, sample = _length(design, density), design.sample
     angle = 2 * np.pi * np.arange(length // 2 + 1) / length
+    angle = angle[: _audible(design, angle)]
     turns = np.exp(1j * np.outer(angle, np.array(design.scores, dtype=np.float64)))
     init, update = turns @ np.array(design.init), turns @ np.array(design.update)
     if design.universe is None:
@@ -102,7 +121,7 @@ def statistic_law(design: Design, density: float) -> tuple[int, NDArray[np.float
     noise = (1 - decay) ** 2 / (1 - 2 * decay * np.cos(angle) + decay**2)
     mean = sample * (design.mean_init + density * design.signal)
     first = round(mean) - length // 2
-    law = np.fft.irfft(np.conj(entries * noise * np.exp(-1j * angle * first)), n=length)
+    law = np.fft.irfft(np.conj(entries * noise**design.noise_terms * np.exp(-1j * angle * first)), n=length)
     return first, np.maximum(law, 0.0)
 
 
@@ -125,10 +144,8 @@ def _at_least(design: Design, density: float, edge: float) -> float:
 def _normal_tail(design: Design, density: float, edge: int, *, side: int) -> float:
     mean = design.sample * (design.mean_init + density * design.signal)
     deviation = math.sqrt(design.statistic_variance(density))
-    reach = math.ceil(40 * design.noise_scale) + 1
-    z = np.linspace(-reach, reach, min(2 * reach, 1 << 18) + 1)
-    weights = np.exp(-np.abs(z) / design.noise_scale)
-    normal = float(weights @ special.ndtr(side * (edge - z - mean) / deviation) / weights.sum())
+    z, weights = summed_noise(design.noise_scale, design.noise_terms)
+    normal = float(weights @ special.ndtr(side * (edge - z - mean) / deviation))
     return min(1.0, normal + _BERRY_ESSEEN * max(design.scores) / deviation)
 
 

@@ -1,9 +1,10 @@
 """Columns of any Arrow producer, read in place through the Arrow C data interface.
 
 polars, pyarrow, pandas and DuckDB hand over a column as a few pointers; nothing is copied and no library of theirs
-is imported here. A column is a run of chunks, each of integers or of texts. Texts are spans of bytes: the buffers of
-a chunk are looked at as one array of bytes that begins at the lowest of them, so a span is a start and a length
-whatever the layout. Only bytes inside the buffers (and the rest of their last aligned word) are ever read.
+is imported here. A column is a run of chunks, each of integers or of texts; a frame of one column is that column, and
+categories are looked up in their dictionary. Bytes are taken for texts. Texts are spans of bytes: the buffers of a
+chunk are looked at as one array of bytes that begins at the lowest of them, so a span is a start and a length whatever
+the layout. Only bytes inside the buffers (and the rest of their last aligned word) are ever read.
 
 Why by hand: polars shows texts in public only as Python objects (3 million a second, where this reads 240 to 2,700
 million), and pyarrow would be one more library to install, half as fast on string views. Both copy the texts into
@@ -14,64 +15,25 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.stream.ids.chunk import Chunk, Integers, Texts, wrong_type
-from panbayes.stream.ids.kernels.spans import offsets_to_spans, views_to_spans
+from panbayes.stream.ids.arrow_interface import (
+    ArrowArray,
+    ArrowSchema,
+    ArrowStream,
+    children_of,
+    dictionary_of,
+    extension_of,
+    pointer,
+)
+from panbayes.stream.ids.chunk import BLOCK, Chunk, Integers, Texts, wrong_type
+from panbayes.stream.ids.kernels.spans import offsets_to_spans, uuid_texts, views_to_spans
 
 __all__ = ["arrow_chunks", "speaks_arrow"]
-
-
-class _Schema(ctypes.Structure):
-    pass
-
-
-_Schema._fields_ = [
-    ("format", ctypes.c_char_p),
-    ("name", ctypes.c_char_p),
-    ("metadata", ctypes.c_char_p),
-    ("flags", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("children", ctypes.c_void_p),
-    ("dictionary", ctypes.c_void_p),
-    ("release", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-    ("private_data", ctypes.c_void_p),
-]
-
-
-class _Array(ctypes.Structure):
-    length: int
-    null_count: int
-    offset: int
-    n_buffers: int
-
-
-_Array._fields_ = [
-    ("length", ctypes.c_int64),
-    ("null_count", ctypes.c_int64),
-    ("offset", ctypes.c_int64),
-    ("n_buffers", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
-    ("children", ctypes.c_void_p),
-    ("dictionary", ctypes.c_void_p),
-    ("release", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-    ("private_data", ctypes.c_void_p),
-]
-
-
-class _Stream(ctypes.Structure):
-    _fields_ = (
-        ("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)),
-        ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)),
-        ("get_last_error", ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)),
-        ("release", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-        ("private_data", ctypes.c_void_p),
-    )
-
 
 _INTEGERS: Final = {
     b"c": np.int8,
@@ -83,19 +45,24 @@ _INTEGERS: Final = {
     b"l": np.int64,
     b"L": np.uint64,
 }
+_SHORT, _LONG, _VIEWS = (b"u", b"z"), (b"U", b"Z"), (b"vu", b"vz")
+_NOTHING: Final = b"n"
+_FRAME: Final = b"+s"
+_UUID: Final = 16
 
-_BLOCK: Final = 1 << 16
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a column is laid out: its ``format``, the layout of its dictionary or of its one column, its extension."""
+
+    format: bytes
+    inner: _Layout | None = None
+    is_uuid: bool = False
 
 
 def speaks_arrow(ids: object) -> bool:
     """Say whether an object hands out Arrow data."""
     return hasattr(ids, "__arrow_c_stream__") or hasattr(ids, "__arrow_c_array__")
-
-
-def _pointer(capsule: object, name: bytes) -> int:
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    return int(get(capsule, name))
 
 
 def arrow_chunks(ids: object) -> Iterator[Chunk]:
@@ -108,36 +75,46 @@ def arrow_chunks(ids: object) -> Iterator[Chunk]:
     if hand_over is None:
         raise wrong_type(f"a {type(ids).__name__}")
     schema, array = hand_over()
-    layout = _Schema.from_address(_pointer(schema, b"arrow_schema"))
-    yield from _chunks(_format(layout), _Array.from_address(_pointer(array, b"arrow_array")))
+    layout = _layout(ArrowSchema.from_address(pointer(schema, b"arrow_schema")))
+    yield from _chunks(layout, ArrowArray.from_address(pointer(array, b"arrow_array")))
 
 
 def _stream_chunks(capsule: object) -> Iterator[Chunk]:
-    address = _pointer(capsule, b"arrow_array_stream")
-    stream, layout = _Stream.from_address(address), _Schema()
-    if stream.get_schema(address, ctypes.addressof(layout)) != 0:
+    address = pointer(capsule, b"arrow_array_stream")
+    stream, schema = ArrowStream.from_address(address), ArrowSchema()
+    if stream.get_schema(address, ctypes.addressof(schema)) != 0:
         raise wrong_type("a column that its library does not hand over")
     try:
-        form = _format(layout)
+        layout = _layout(schema)
     finally:
-        layout.release(ctypes.addressof(layout))
+        schema.release(ctypes.addressof(schema))
     while True:
-        array = _Array()
+        array = ArrowArray()
         if stream.get_next(address, ctypes.addressof(array)) != 0:
             raise wrong_type("a column that its library does not hand over")
         if not array.release:
             return
         try:
-            yield from _chunks(form, array)
+            yield from _chunks(layout, array)
         finally:
             array.release(ctypes.addressof(array))
 
 
-def _format(layout: _Schema) -> bytes:
-    form: bytes = layout.format
-    if layout.dictionary or form not in {*_INTEGERS, b"u", b"U", b"vu"}:
-        raise wrong_type("a column of another type, a dictionary or several columns")
-    return form
+def _layout(schema: ArrowSchema) -> _Layout:
+    form, dictionary = schema.format, dictionary_of(schema)
+    if form == _FRAME:
+        if schema.n_children != 1:
+            raise wrong_type(f"a frame of {schema.n_children} columns")
+        return _Layout(form, _layout(ArrowSchema.from_address(children_of(schema)[0])))
+    if dictionary:
+        values = _layout(ArrowSchema.from_address(dictionary))
+        if form in _INTEGERS and values.inner is None:
+            return _Layout(form, values)
+    elif form in {*_INTEGERS, *_SHORT, *_LONG, *_VIEWS, _NOTHING}:
+        return _Layout(form)
+    elif form.startswith(b"w:"):
+        return _Layout(form, is_uuid=form == b"w:%d" % _UUID and extension_of(schema) == b"arrow.uuid")
+    raise wrong_type("a column of another type")
 
 
 class _Memory:
@@ -154,29 +131,121 @@ def _bytes(address: int | None, size: int) -> NDArray[np.uint8]:
     return np.asarray(_Memory(address, size))
 
 
-def _chunks(form: bytes, array: _Array) -> Iterator[Chunk]:
-    length, offset = array.length, array.offset
-    buffers: list[int | None] = [array.buffers[i] for i in range(array.n_buffers)]
-    missing: NDArray[np.bool_] | None = None
-    if array.null_count != 0 and buffers[0]:
-        bits = np.unpackbits(_bytes(buffers[0], (offset + length + 7) // 8), bitorder="little")
-        missing = bits[offset : offset + length] == 0
-    if form in _INTEGERS:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The rows ``offset`` to ``offset + length`` of a column, whose ``buffers`` are addresses."""
+
+    array: ArrowArray
+    offset: int
+    length: int
+
+    @property
+    def buffers(self) -> list[int | None]:
+        return [self.array.buffers[i] for i in range(self.array.n_buffers)]
+
+    def missing(self) -> NDArray[np.bool_] | None:
+        """Return which rows are missing, if any may be."""
+        if self.array.null_count == 0 or not self.buffers[0]:
+            return None
+        bits = np.unpackbits(_bytes(self.buffers[0], (self.offset + self.length + 7) // 8), bitorder="little")
+        return np.asarray(bits[self.offset : self.offset + self.length] == 0)
+
+    def integers(self, form: bytes) -> NDArray[np.integer]:
+        """Return the values of a column of integers."""
         kind = np.dtype(_INTEGERS[form])
-        values = _bytes(buffers[1], (offset + length) * kind.itemsize).view(kind)[offset:]
-        yield Integers(values, missing)
+        end = self.offset + self.length
+        return _bytes(self.buffers[1], end * kind.itemsize).view(kind)[self.offset :]
+
+    def texts(self, layout: _Layout, begin: int, end: int) -> Texts:
+        """Return some of the texts of a column, counted within the part."""
+        begin, end = self.offset + begin, self.offset + end
+        if layout.format in _VIEWS:
+            return _view_spans(self.buffers, begin, end, self.offset + self.length)
+        if layout.format in (*_SHORT, *_LONG):
+            short = layout.format in _SHORT
+            return _offset_spans(self.buffers, np.dtype(np.int32) if short else np.dtype(np.int64), begin, end)
+        return _fixed_spans(self.buffers[1], int(layout.format[2:]), begin, end, is_uuid=layout.is_uuid)
+
+
+def _chunks(layout: _Layout, array: ArrowArray) -> Iterator[Chunk]:
+    part, rows_missing = _Part(array, array.offset, array.length), None
+    if layout.format == _FRAME and layout.inner is not None:
+        # The rows of a frame are those of its column, from the frame's own first row on.
+        column = ArrowArray.from_address(children_of(array)[0])
+        rows_missing = part.missing()
+        part, layout = _Part(column, column.offset + part.offset, part.length), layout.inner
+    missing = part.missing()
+    if rows_missing is not None:
+        missing = rows_missing if missing is None else missing | rows_missing
+    if layout.format == _NOTHING:
+        yield _nothing(part.length)
         return
-    for begin in range(0, length, _BLOCK):
-        end = min(length, begin + _BLOCK)
-        if form == b"vu":
-            chunk = _view_spans(buffers, offset + begin, offset + end, offset + length)
-        else:
-            chunk = _offset_spans(
-                buffers, np.dtype(np.int32 if form == b"u" else np.int64), offset + begin, offset + end
-            )
+    if layout.inner is not None:
+        yield from _looked_up(layout, part, missing)
+    elif layout.format in _INTEGERS:
+        yield Integers(part.integers(layout.format), missing)
+    else:
+        for begin in range(0, part.length, BLOCK):
+            end = min(part.length, begin + BLOCK)
+            chunk = part.texts(layout, begin, end)
+            if missing is not None:
+                chunk.lengths[missing[begin:end]] = 0
+            yield chunk
+            _forget(chunk, layout)
+    if missing is not None:
+        missing[:] = False
+
+
+def _looked_up(layout: _Layout, part: _Part, missing: NDArray[np.bool_] | None) -> Iterator[Chunk]:
+    """Yield the values that the numbers of a column stand for."""
+    address, inner = dictionary_of(part.array), layout.inner
+    if address is None or inner is None:
+        raise wrong_type("a dictionary without values")
+    values = ArrowArray.from_address(address)
+    listed = _Part(values, values.offset, values.length)
+    gone = listed.missing()
+    keys = part.integers(layout.format)
+    for begin in range(0, part.length, BLOCK):
+        block = keys[begin : begin + BLOCK].astype(np.int64)
+        absent = (block < 0) | (block >= listed.length)
         if missing is not None:
-            chunk.lengths[missing[begin:end]] = 0
-        yield chunk
+            absent |= missing[begin : begin + BLOCK]
+        block[absent] = 0
+        if gone is not None and listed.length:
+            absent |= gone[block]
+        if listed.length == 0 or inner.format == _NOTHING:
+            yield _nothing(block.size)
+        elif inner.format in _INTEGERS:
+            yield Integers(listed.integers(inner.format)[block], absent)
+        else:
+            texts = listed.texts(inner, 0, listed.length)
+            chunk = Texts(texts.data, texts.starts[block], np.where(absent, 0, texts.lengths[block]))
+            yield chunk
+            _forget(chunk, inner)
+        block[:] = 0
+
+
+def _nothing(size: int) -> Texts:
+    """Return so many missing ids."""
+    return Texts(np.empty(0, dtype=np.uint8), np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64))
+
+
+def _forget(chunk: Texts, layout: _Layout) -> None:
+    """Overwrite what was made of a column's texts; what its library holds is its own."""
+    chunk.starts[:] = 0
+    chunk.lengths[:] = 0
+    if layout.is_uuid:
+        chunk.data[:] = 0
+
+
+def _fixed_spans(address: int | None, width: int, begin: int, end: int, *, is_uuid: bool) -> Texts:
+    data = _bytes(address, end * width)
+    if is_uuid:
+        written = np.empty(36 * (end - begin), dtype=np.uint8)
+        uuid_texts(data[begin * width :], written)
+        data, width, begin, end = written, 36, 0, end - begin
+    starts = np.arange(begin, end, dtype=np.int64) * width
+    return Texts(data, starts, np.full(end - begin, width, dtype=np.int64))
 
 
 def _offset_spans(buffers: list[int | None], kind: np.dtype[np.signedinteger], begin: int, end: int) -> Texts:

@@ -1,8 +1,8 @@
 """Reading a stream of ids from a file or a pipe, in bounded batches.
 
-What cannot be read is skipped, and nothing says which or how much: both would be facts about the stream. (Rows of CSV
-and NDJSON pass through Python objects and Parquet through polars, whose memory cannot be overwritten by us; plain text
-lines pass through a buffer alone.)
+What cannot be read is skipped, and nothing says which or how much: both would be facts about the stream. (Lines of
+text, CSV and NDJSON pass through a buffer that is overwritten. NDJSON lines with escapes pass through Python objects,
+and Parquet passes through polars: their memory cannot be overwritten by us.)
 
 This is not the reader of tables (:mod:`panbayes.tables.sources`), and shares nothing with it, because the two promise
 opposite things about the same files:
@@ -25,6 +25,7 @@ from panbayes.discovery import registry
 from panbayes.stream.choices import choose
 from panbayes.stream.ids.formats.format import StreamFormat
 from panbayes.stream.ids.formats.text import TEXT
+from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["batches", "stream_format", "stream_formats"]
 
@@ -51,10 +52,21 @@ def stream_format(source: str, name: str | None = None) -> StreamFormat:
     return next((form for form in stream_formats().values() if suffix in form.suffixes), TEXT)
 
 
-def batches(source: str, *, form: str | None = None, column: str | None = None) -> Iterator[object]:
+def batches(
+    source: str, *, form: str | None = None, column: str | None = None, stop: Stop | None = None
+) -> Iterator[object]:
     """Yield batches of ids from ``source`` (``-`` for standard input); use one before asking for the next.
 
     ``form`` names the format, by default told from the suffix. ``column`` names the column of a CSV or Parquet file or
     the field of NDJSON lines. For CSV it may be a number counted from 1, and then the first line is an ordinary row.
+    Once ``stop`` is asked, what was read is yielded and nothing more is read.
     """
-    return stream_format(source, form).batches(source, column)
+    read = stream_format(source, form).batches
+    if stop is not None:
+        yield from read(source, column, stop)
+        return
+    never = Stop()
+    try:
+        yield from read(source, column, never)
+    finally:
+        never.close()

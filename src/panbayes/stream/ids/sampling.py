@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import msgspec
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from panbayes.errors import InputError
 from panbayes.stream.ids.chunk import BLOCK
-from panbayes.stream.ids.kernels.feistel import sampled
+from panbayes.stream.ids.kernels.feistel import sampled, sampled_one
 
 __all__ = ["MAX_UNIVERSE", "Sampling", "SamplingHeader"]
 
@@ -70,11 +71,18 @@ class Sampling:
         if not self.key:
             return numbers
         out = np.empty_like(numbers)
-        bits = max(2, (self.size - 1).bit_length())
-        keys = np.frombuffer(self.key, dtype="<u8").astype(np.uint64)
-        keys[::2] |= np.uint64(1)
-        sampled(numbers, self.size, self.sample, bits, keys, out)
+        sampled(numbers, self.size, self.sample, self._bits, _multipliers(self.key), out)
         return out
+
+    def slot(self, number: int) -> int:
+        """Map the number of one user to a slot, −1 without one."""
+        if not 0 <= number < self.size:
+            return -1
+        return sampled_one(number, self.size, self.sample, self._bits, _multipliers(self.key)) if self.key else number
+
+    @property
+    def _bits(self) -> int:
+        return max(2, (self.size - 1).bit_length())
 
     def pieces(self, numbers: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         """Yield slots: all at once where numbers are slots, else in blocks that are overwritten after their use."""
@@ -85,3 +93,11 @@ class Sampling:
             slots = self.slots(numbers[begin : begin + BLOCK])
             yield slots
             slots[:] = 0
+
+
+@cache
+def _multipliers(key: bytes) -> NDArray[np.uint64]:
+    """Return the words of a key, every second one odd."""
+    words = np.frombuffer(key, dtype="<u8").astype(np.uint64)
+    words[::2] |= np.uint64(1)
+    return words

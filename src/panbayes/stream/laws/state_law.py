@@ -25,12 +25,15 @@ from typing import Final
 
 from panbayes.exact.bounds import surely_at_most_exp
 
-__all__ = ["COIN", "MAX_LEVELS", "MAX_STATE_EPSILON", "StateLaw"]
+__all__ = ["COIN", "MAX_LEVELS", "MAX_SCORE", "MAX_STATE_EPSILON", "StateLaw"]
 
 COIN: Final = 1 << 32
 """Probabilities are integers out of this number."""
 
 MAX_LEVELS: Final = 32
+
+MAX_SCORE: Final = 1 << 20
+"""The statistic of 2⁴⁰ users still fits into 62 bits."""
 
 MAX_STATE_EPSILON: Final = Fraction(20)
 """Beyond this a probability would be below one coin (ln 2³² is 22.2)."""
@@ -51,6 +54,8 @@ class StateLaw:
             raise ValueError("a state law needs 2 to 32 levels, each with two probabilities and a score")
         if min(*self.init, *self.update) < 1 or sum(self.init) != COIN or sum(self.update) != COIN:
             raise ValueError("the probabilities of a state law are positive integers that add up to 2**32")
+        if self.scores[-1] > MAX_SCORE:
+            raise ValueError("the scores of a state law are at most 2**20")
         if self.scores[0] != 0 or any(a >= b for a, b in zip(self.scores, self.scores[1:], strict=False)):
             raise ValueError("the scores of a state law start at 0 and increase")
         if self.mean(self.update) <= self.mean(self.init):

@@ -3,82 +3,88 @@
 A release is flushed to the disk before it is shown, beside the one before it and never over it. Entries need no such
 care: a redraw writes one word, and a word that was redrawn twice, or a batch that was applied in part, is distributed
 as if it had been applied once, or in part. So the file is valid at every moment, and a batch whose acknowledgement was
-lost may be delivered again.
+lost may be delivered again. A small batch writes only what it touches (:mod:`panbayes.stream.state.touched`).
 
 The file holds no ids, no event counts, no generator and no times; its own access and modification times are set back
 to the start of the day after every batch and every release. (The inode's change time cannot be set: see the page on
 streams in the documentation for that and for what else counts as a look.)
 
 The feeding process holds an exclusive lock on the file; a second one is refused. Releases are serialised by a lock
-on the release count, so an estimate can be made while the stream is fed.
+on the record, so an estimate can be made while the stream is fed. A lock belongs to an open file, which a fork shares:
+so every release opens the file anew, and only the process that opened a state may use it. The file knows where it is at
+home (:mod:`panbayes.stream.state.home`), and a copy is refused.
 
 See errata 4, 5.
 """
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
-import stat
-import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from panbayes.errors import InputError
 from panbayes.files import new_file
 from panbayes.stream.setup import StreamSetup, save_setup
 from panbayes.stream.state import layout
 from panbayes.stream.state.entries import Entries
+from panbayes.stream.state.home import home_of
+from panbayes.stream.state.mapped import (
+    MappedState,
+    forget_times,
+    let_go,
+    lock_writer,
+    open_state,
+    record_locked,
+)
+from panbayes.stream.state.processes import OneProcess
+from panbayes.stream.state.record import Record, Standing, write_record
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.state.store import Step, closed
+from panbayes.stream.state.touched import FiledEntries
 
 __all__ = ["StateFile"]
 
-# Locks of one process do not exclude each other, so its threads take this one as well.
-_RELEASING: Final = threading.Lock()
+
+class _Threads:
+    """Where locks of one process do not exclude each other, its threads take this one as well."""
+
+    releasing = threading.Lock()
+
+    @classmethod
+    def renew(cls) -> None:
+        """Start a forked process with a lock of its own: the old one may be held by a thread that it does not have."""
+        cls.releasing = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class _Mapped:
-    """An open file: its ``descriptor``, the whole of it as ``memory``, and the ``entries`` inside."""
-
-    descriptor: int
-    memory: mmap.mmap
-    entries: Entries
-
-    def settle(self) -> None:
-        """Bring the entries to the disk and set the file's times back."""
-        self.memory.flush()
-        _forget_times(self.descriptor)
+os.register_at_fork(after_in_child=_Threads.renew)
 
 
-class StateFile:
+class StateFile(OneProcess):
     """A state in a file; ``setup`` says what it is for."""
 
     def __init__(self, path: Path, *, writing: bool) -> None:
         """Open and check a file; ``writing`` takes the lock of the one process that feeds it."""
-        self._path, self._writing, self._redrawing = path, writing, threading.Lock()
-        descriptor = _open(path)
+        super().__init__()
+        self._place, self._writing, self._redrawing = path.absolute(), writing, threading.Lock()
+        descriptor = open_state(path)
         try:
             if writing:
-                _lock_writer(descriptor, path)
-            header = layout.read_header(os.pread(descriptor, layout.COUNTS, 0), path=path)
-            _refuse_if_others_may_read(descriptor, path)
-            memory = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
-            self.setup = layout.read_setup(memory, header, path=path)
-            layout.newest_count(memory, path=path)
+                lock_writer(descriptor, path)
+            mapped = MappedState.of(descriptor, path)
+            mapped.require_home(mapped.record())
         except BaseException:
-            _let_go(descriptor)
+            let_go(descriptor)
             raise
-        self._mapped: _Mapped | None = _Mapped(descriptor, memory, layout.entries_of(memory, self.setup))
+        self.setup = mapped.setup
+        self._mapped: MappedState | None = mapped
+        entries = layout.entries_of(mapped.memory, mapped.setup)
+        self._entries = FiledEntries(entries.law, entries.sample, entries.memory, descriptor, layout.ENTRIES)
         if writing:
-            self._mapped.settle()
+            mapped.settle()
 
     @classmethod
     def create(cls, path: Path, setup: StreamSetup, *, fill: Callable[[Entries], None]) -> None:
@@ -95,10 +101,13 @@ class StateFile:
                     os.posix_fallocate(descriptor, 0, size)
                     with mmap.mmap(descriptor, size) as memory:
                         layout.write_setup(memory, saved)
-                        layout.write_count(memory, 1, ReleaseCount(setup.calibration.releases))
+                        write_record(
+                            memory,
+                            Record(1, ReleaseCount(setup.calibration.releases), Standing(home_of(descriptor))),
+                        )
                         fill(layout.entries_of(memory, setup))
                         memory.flush()
-                    _forget_times(descriptor)
+                    forget_times(descriptor)
                 finally:
                     os.close(descriptor)
         except FileExistsError:
@@ -112,99 +121,53 @@ class StateFile:
     @contextmanager
     def feeding(self) -> Iterator[Entries]:
         """Lend the entries to one thread that redraws them; when the block ends, the batch is on the disk."""
+        self.require_its_process()
         if not self._writing:
             raise InputError("writing", found="this state was opened for estimates only", remedy="open it for writing")
         with self._redrawing:
             mapped = self._open()
-            yield mapped.entries
+            yield self._entries
+            self.require_its_process()
             mapped.settle()
 
     def transact(self, step: Step) -> tuple[ReleaseCount, ReleaseCount]:
         """Replace the release count by ``step`` of it, durably, and return both; if it is the same write nothing."""
-        with self._releasing() as mapped:
-            sequence, before = layout.newest_count(mapped.memory, path=self._path)
-            after = step(before, mapped.entries)
-            if after != before:
-                layout.write_count(mapped.memory, sequence + 1, after)
-            # Also where nothing changed: what a killed process wrote may not have reached the disk, and is shown now.
-            mapped.memory.flush(layout.COUNTS, layout.COUNTS_BYTES)
-            _forget_times(mapped.descriptor)
-            return before, after
+        self.require_its_process()
+        with _Threads.releasing:
+            mapped = self._open()
+            with record_locked(self._place, mapped.descriptor):
+                record = mapped.record()
+                mapped.require_home(record)
+                before = record.count
+                after = step(before, self._entries)
+                self.require_its_process()
+                if after != before:
+                    mapped.write(Record(record.sequence + 1, after, record.standing))
+                # Also where nothing changed: what a killed process wrote may not be on the disk, and is shown now.
+                mapped.settle_record()
+                return before, after
+
+    def turn(self, forget: Callable[[Entries], None], step: Step) -> tuple[ReleaseCount, ReleaseCount]:
+        """Let ``forget`` redraw entries, bring them to the disk, and then do as :meth:`transact`.
+
+        In this order, because a record of a new period beside entries of the old one would release these once more.
+        Cut short, it is begun again.
+        """
+        with self.feeding() as entries:
+            forget(entries)
+            self._open().settle()
+            return self.transact(step)
 
     def close(self) -> None:
-        """Let the file go; the locks with it."""
-        with self._redrawing, _RELEASING:
+        """Let the file go; the locks with it, but for those of another process that this one is a copy of."""
+        if not self.in_its_process():
+            return
+        with self._redrawing, _Threads.releasing:
             if self._mapped is not None:
-                _let_go(self._mapped.descriptor)
+                let_go(self._mapped.descriptor)
             self._mapped = None
 
-    def _open(self) -> _Mapped:
+    def _open(self) -> MappedState:
         if self._mapped is None:
             raise closed()
         return self._mapped
-
-    @contextmanager
-    def _releasing(self) -> Iterator[_Mapped]:
-        with _RELEASING:
-            mapped = self._open()
-            _lock_count(mapped.descriptor, fcntl.F_WRLCK)
-            try:
-                yield mapped
-            finally:
-                _lock_count(mapped.descriptor, fcntl.F_UNLCK)
-
-
-def _open(path: Path) -> int:
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
-        raise InputError(
-            str(path), found=f"cannot be opened ({reason})", remedy="make a state with: panbayes stream open"
-        ) from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise InputError(str(path), found="is not a regular file", remedy="give the path of a stream state")
-    return descriptor
-
-
-def _let_go(descriptor: int) -> None:
-    """Unlock and close; the mapping holds a copy of the descriptor, so closing alone would keep the lock."""
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
-
-
-def _refuse_if_others_may_read(descriptor: int, path: Path) -> None:
-    if os.fstat(descriptor).st_mode & 0o077:
-        raise InputError(
-            str(path),
-            found="can be read by others: who read it has had the one look",
-            remedy=f"if nobody has, run: chmod 600 {path}",
-        )
-
-
-def _lock_writer(descriptor: int, path: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise InputError(
-            str(path),
-            found="is being fed by another process",
-            remedy="wait for it or stop it; estimates can be made meanwhile",
-        ) from None
-
-
-def _lock_count(descriptor: int, kind: int) -> None:
-    """Lock or unlock the pages of the release count for this open file.
-
-    A lock of the open file where the system has them: the older kind belongs to the process, and vanishes when it
-    closes any other descriptor of the same file.
-    """
-    request = struct.pack("hhqqi", kind, os.SEEK_SET, layout.COUNTS, layout.COUNTS_BYTES, 0)
-    fcntl.fcntl(descriptor, getattr(fcntl, "F_OFD_SETLKW", fcntl.F_SETLKW), request)
-
-
-def _forget_times(descriptor: int) -> None:
-    """Set the file's access and modification times to the start of the day."""
-    day = int(time.time()) // 86400 * 86400
-    os.utime(descriptor, (day, day))

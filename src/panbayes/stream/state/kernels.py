@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["draw_levels", "mark", "redraw_each", "redraw_levels", "redraw_marked"]
+__all__ = ["draw_levels", "mark", "redraw_each", "redraw_few", "redraw_levels", "redraw_marked"]
 
 Bits = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
@@ -88,13 +88,14 @@ def redraw_each(
     Return where ``more`` ran out. Called again from there with the same ``coins`` and fresh ``more``, the tie that
     waited is decided by fresh bits alone, so every bit has exactly its probability.
     """
-    limit, top, rest = np.uint64(size), np.uint8(threshold >> 24), np.uint32(threshold & 0xFFFFFF)
+    limit, top, rest = np.uint64(size), np.uint64(threshold >> 24), np.uint32(threshold & 0xFFFFFF)
     used = 0
     for t in range(start, slots.size):
         slot = np.uint64(slots[t])
         if slot < limit:
-            coin = coins[t]
-            bit = np.uint64(coin < top)
+            coin = np.uint64(coins[t])
+            # The sign of a difference, which is faster than a comparison.
+            bit = (coin - top) >> np.uint64(63)
             if coin == top:
                 if used == more.size:
                     return t
@@ -104,6 +105,19 @@ def redraw_each(
             w = slot >> np.uint64(6)
             words[w] = (words[w] & ~(np.uint64(1) << place)) | (bit << place)
     return slots.size
+
+
+@njit(cache=True, nogil=True)
+def redraw_few(slots: Slots, words: Bits, size: int, coins: NDArray[np.uint32], threshold: int) -> None:
+    """Redraw one bit per slot, with a whole coin for each."""
+    limit = np.uint64(size)
+    for t in range(slots.size):
+        slot = np.uint64(slots[t])
+        if slot < limit:
+            bit = np.uint64(np.uint64(coins[t]) < np.uint64(threshold))
+            place = slot & np.uint64(63)
+            w = slot >> np.uint64(6)
+            words[w] = (words[w] & ~(np.uint64(1) << place)) | (bit << place)
 
 
 @njit(cache=True, nogil=True)

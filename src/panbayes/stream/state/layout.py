@@ -3,18 +3,18 @@
 ::
 
     0       magic (16 bytes), version, length and CRC-32 of the header, the header: the setup as JSON
-    16384   release count, first copy:  sequence number, length, CRC-32, JSON
-    20480   release count, second copy
+    16384   record of releases and home, first copy (see :mod:`panbayes.stream.state.record`)
+    20480   record, second copy
     24576   the entries, up to a whole page
     …       the table of the universe, if it has one
 
-The header never changes. A release count is written over the older of its two copies, so a crash leaves the one or the
-other, whole.
+The header never changes; a state that was moved away gets another magic, and can no longer be used.
 """
 
 from __future__ import annotations
 
 import mmap
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -28,48 +28,41 @@ from panbayes.errors import InputError
 from panbayes.stream.ids.universes.kind import Saved
 from panbayes.stream.setup import StreamSetup, entries_bytes, load_setup
 from panbayes.stream.state.entries import Entries
-from panbayes.stream.state.release_count import ReleaseCount
+from panbayes.stream.state.record import PAGE, RECORDS, RECORDS_BYTES, damaged
 
 __all__ = [
-    "COUNTS",
-    "COUNTS_BYTES",
+    "ENTRIES",
+    "HEADER_BYTES",
+    "MAGIC_BYTES",
     "VERSION",
-    "damaged",
     "entries_of",
     "file_bytes",
-    "newest_count",
+    "gone",
+    "is_gone",
+    "mark_gone",
     "read_header",
     "read_setup",
-    "write_count",
     "write_setup",
 ]
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""What is written; version 1 is read and goes on as version 1."""
+
 _MAGIC: Final = b"panbayes stream\n"
+_GONE: Final = b"panbayes moved!\n"
+MAGIC_BYTES: Final = len(_MAGIC)
 _HEAD: Final = struct.Struct("<16sIII")
-_COPY: Final = struct.Struct("<QII")
-_PAGE: Final = 4096
-_ENTRIES: Final = 6 * _PAGE
 
-COUNTS: Final = 4 * _PAGE
-"""Where the copies of the release count begin."""
+HEADER_BYTES: Final = RECORDS
+"""Room for the header."""
 
-COUNTS_BYTES: Final = 2 * _PAGE
-"""The size of both copies together."""
-
-
-def damaged(path: Path, what: str) -> InputError:
-    """Return the error for a file that is not as it was written."""
-    return InputError(
-        str(path),
-        found=f"is damaged: {what}",
-        remedy="delete it and start again with: panbayes stream open (a restored backup would be a second look)",
-    )
+ENTRIES: Final = RECORDS + RECORDS_BYTES
+"""Where the entries begin."""
 
 
 def file_bytes(entries: int, table: int) -> int:
     """Return the size of a file whose entries and table have these sizes."""
-    return _ENTRIES + -(-entries // _PAGE) * _PAGE + table
+    return ENTRIES + -(-entries // PAGE) * PAGE + table
 
 
 def write_setup(memory: mmap.mmap, saved: Saved) -> None:
@@ -80,21 +73,43 @@ def write_setup(memory: mmap.mmap, saved: Saved) -> None:
     memory[len(memory) - len(saved.table) :] = saved.table
 
 
-def read_header(head: bytes, *, path: Path) -> bytes:
-    """Return the header from the first bytes of a file, up to the release counts; refuse what is not such a file."""
+def read_header(head: bytes, *, path: Path) -> tuple[int, bytes]:
+    """Return version and header from the first bytes of a file, up to the records; refuse what is not such a file."""
+    if head[:16] == _GONE:
+        raise gone(path)
     if head[:16] != _MAGIC or len(head) < _HEAD.size:
         raise InputError(str(path), found="is not a stream state", remedy="make one with: panbayes stream open")
     _, version, length, checksum = _HEAD.unpack_from(head)
-    if version != VERSION:
+    if not 1 <= version <= VERSION:
         raise InputError(
             str(path),
             found=f"is a stream state of version {version}",
-            remedy=f"this panbayes reads version {VERSION}: use the panbayes that wrote it",
+            remedy=f"this panbayes reads versions 1 to {VERSION}: use the panbayes that wrote it",
         )
     header = head[_HEAD.size : _HEAD.size + length]
     if len(header) != length or zlib.crc32(header) != checksum:
         raise damaged(path, "its header does not match its checksum")
-    return header
+    return version, header
+
+
+def is_gone(descriptor: int) -> bool:
+    """Say whether the state of an open file was moved away."""
+    return os.pread(descriptor, MAGIC_BYTES, 0) == _GONE
+
+
+def mark_gone(descriptor: int) -> None:
+    """Mark an open file as one whose state was moved away: in one write, within one sector, and on the disk."""
+    os.pwrite(descriptor, _GONE, 0)
+    os.fsync(descriptor)
+
+
+def gone(path: Path) -> InputError:
+    """Return the error for a file whose state was moved away."""
+    return InputError(
+        str(path),
+        found="its state was moved away, and this file can no longer be used",
+        remedy="use the file that it was moved to; if the move was cut short, run the same stream move again",
+    )
 
 
 def read_setup(memory: mmap.mmap, header: bytes, *, path: Path) -> StreamSetup:
@@ -111,31 +126,5 @@ def read_setup(memory: mmap.mmap, header: bytes, *, path: Path) -> StreamSetup:
 
 def entries_of(memory: mmap.mmap, setup: StreamSetup) -> Entries:
     """Return the entries, which change the file in place."""
-    array: NDArray[np.uint8] = np.frombuffer(memory, dtype=np.uint8, count=setup.state_bytes, offset=_ENTRIES)
-    return Entries(setup.calibration.law, setup.sampling.sample, array)
-
-
-def write_count(memory: mmap.mmap, sequence: int, count: ReleaseCount) -> None:
-    """Write the release count number ``sequence``: into copy ``sequence`` % 2, so never over the one in force."""
-    payload = count.to_bytes()
-    whole = _COPY.pack(sequence, len(payload), zlib.crc32(payload, sequence & 0xFFFFFFFF)) + payload
-    start = COUNTS + sequence % 2 * _PAGE
-    memory[start : start + len(whole)] = whole
-
-
-def newest_count(memory: mmap.mmap, *, path: Path) -> tuple[int, ReleaseCount]:
-    """Return the release count in force and its number."""
-    copies = [copy for copy in (_read_count(memory, 0), _read_count(memory, 1)) if copy is not None]
-    if not copies:
-        raise damaged(path, "it does not say how many releases are left")
-    return max(copies, key=lambda copy: copy[0])
-
-
-def _read_count(memory: mmap.mmap, which: int) -> tuple[int, ReleaseCount] | None:
-    """Read one copy; nothing if it was never written or not to its end."""
-    start = COUNTS + which * _PAGE
-    sequence, length, checksum = _COPY.unpack_from(memory, start)
-    payload = memory[start + _COPY.size : start + _COPY.size + length] if length < _PAGE // 2 else b""
-    if sequence == 0 or not payload or zlib.crc32(payload, sequence & 0xFFFFFFFF) != checksum:
-        return None
-    return sequence, ReleaseCount.from_bytes(payload)
+    array: NDArray[np.uint8] = np.frombuffer(memory, dtype=np.uint8, count=setup.state_bytes, offset=ENTRIES)
+    return Entries(setup.calibration.law, setup.universe.entries, array)

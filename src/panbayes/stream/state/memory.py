@@ -1,48 +1,88 @@
-"""A state in memory, gone with the process."""
+"""A state in memory, gone with the process.
+
+Where the system can do that (Linux), the memory is empty in processes that are forked off and is left out of core
+dumps: a copy of the state would be a look.
+"""
 
 from __future__ import annotations
 
+import mmap
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from types import TracebackType
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state.coins import Coins
 from panbayes.stream.state.entries import Entries
+from panbayes.stream.state.processes import OneProcess
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.state.store import Step, closed
 
 __all__ = ["MemoryStore"]
 
+_DONT_DUMP: Final = 16
+_WIPE_ON_FORK: Final = 18
+_HUGE_PAGES: Final = 14
 
-class MemoryStore:
+
+class MemoryStore(OneProcess):
     """A state in memory; ``setup`` says what it is for."""
 
     def __init__(self, setup: StreamSetup, coins: Coins) -> None:
         """Draw the initial state."""
+        super().__init__()
         self.setup = setup
-        memory = np.zeros(setup.state_bytes, dtype=np.uint8)
-        self._entries: Entries | None = Entries(setup.calibration.law, setup.sampling.sample, memory)
+        memory = _private_memory(setup.state_bytes)
+        self._entries: Entries | None = Entries(setup.calibration.law, setup.universe.entries, memory)
         self._entries.initialize(coins)
         self._count = ReleaseCount(setup.calibration.releases)
         self._redrawing, self._releasing = threading.Lock(), threading.Lock()
+        self._feeding = _Feeding(self)
 
-    @contextmanager
-    def feeding(self) -> Iterator[Entries]:
+    def feeding(self) -> AbstractContextManager[Entries]:
         """Lend the entries to one thread that redraws them."""
-        with self._redrawing:
-            yield self._open()
+        return self._feeding
+
+    def begin(self) -> Entries:
+        """Take the entries for a batch."""
+        self.require_its_process()
+        self._redrawing.acquire()
+        if self._entries is None:
+            self._redrawing.release()
+            raise closed()
+        return self._entries
+
+    def end(self, *, well: bool) -> None:
+        """Give the entries back after a batch, which ended ``well`` or by an error."""
+        self._redrawing.release()
+        if well:
+            self.require_its_process()
 
     def transact(self, step: Step) -> tuple[ReleaseCount, ReleaseCount]:
         """Replace the release count by ``step`` of it, and return both."""
+        self.require_its_process()
         with self._releasing:
-            before, self._count = self._count, step(self._count, self._open())
-            return before, self._count
+            before, after = self._count, step(self._count, self._open())
+            self.require_its_process()
+            self._count = after
+            return before, after
+
+    def turn(self, forget: Callable[[Entries], None], step: Step) -> tuple[ReleaseCount, ReleaseCount]:
+        """Let ``forget`` redraw entries, and then do as :meth:`transact`."""
+        with self.feeding() as entries:
+            forget(entries)
+            return self.transact(step)
 
     def close(self) -> None:
-        """Overwrite the state."""
+        """Overwrite the state; in another process there is none."""
+        if not self.in_its_process():
+            return
         with self._redrawing, self._releasing:
             if self._entries is not None:
                 self._entries.memory[:] = 0
@@ -52,3 +92,32 @@ class MemoryStore:
         if self._entries is None:
             raise closed()
         return self._entries
+
+
+class _Feeding:
+    """A batch that is fed: a plain object, because ids may come one by one."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: MemoryStore) -> None:
+        """Remember whose entries are lent."""
+        self._store = store
+
+    def __enter__(self) -> Entries:
+        return self._store.begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._store.end(well=kind is None)
+
+
+def _private_memory(size: int) -> NDArray[np.uint8]:
+    """Return zeros that no other process gets a copy of."""
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if sys.platform == "linux":
+        for advice in (_DONT_DUMP, _WIPE_ON_FORK, _HUGE_PAGES):
+            # A kernel may know none of these; the process is asked for all the same.
+            with suppress(OSError):
+                memory.madvise(advice)
+    return np.frombuffer(memory, dtype=np.uint8)

@@ -30,6 +30,9 @@ class Store(Protocol):
     def transact(self, step: Step) -> tuple[ReleaseCount, ReleaseCount]:
         """Replace the release count by ``step`` of it, and return both; the new one is kept before it is returned."""
 
+    def turn(self, forget: Callable[[Entries], None], step: Step) -> tuple[ReleaseCount, ReleaseCount]:
+        """Let ``forget`` redraw entries, keep them, and only then do as :meth:`transact`; nothing is fed meanwhile."""
+
     def close(self) -> None:
         """Let the state go; whatever is asked of it afterwards is refused. Closing twice does nothing."""
 

@@ -64,7 +64,8 @@ def _header(raw: bytes, separator: str, *, argument: str) -> tuple[list[str], in
 
 
 def _write(frame: pl.DataFrame, path: Path, suffix: str) -> None:
-    frame.write_csv(path, separator=_separator(suffix))
+    with path.open("wb") as file:  # polars takes no path that is not UTF-8
+        frame.write_csv(file, separator=_separator(suffix))
 
 
 CSV: Final = Source("CSV", _read, suffixes=(".csv", ".tsv"), write=_write)

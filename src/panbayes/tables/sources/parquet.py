@@ -89,7 +89,8 @@ def _silenced() -> Iterator[None]:
 
 
 def _write(frame: pl.DataFrame, path: Path, _suffix: str) -> None:
-    frame.write_parquet(path)
+    with path.open("wb") as file:  # polars takes no path that is not UTF-8
+        frame.write_parquet(file)
 
 
 PARQUET: Final = Source("Parquet", _read, suffixes=(".parquet",), magic=b"PAR1", write=_write)

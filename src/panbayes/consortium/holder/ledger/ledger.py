@@ -190,6 +190,8 @@ class Ledger:
 
         If that fails too, the attempt is left over, and whoever takes the ledger next writes it down.
         """
+        if not self._attempts.is_own(attempt):
+            return
         with suppress(Exception), self.transaction() as transaction:
             if transaction.left_over() == attempt:
                 transaction.fail(replace(attempt, error=type(error).__name__))
@@ -198,7 +200,7 @@ class Ledger:
         """Forget an attempt that a person interrupted; see :mod:`panbayes.consortium.holder.ledger.attempts`."""
         with suppress(Exception), self.transaction() as transaction:
             if transaction.left_over() == attempt:
-                self._attempts.dismiss()
+                self._attempts.dismiss(attempt)
 
     def write_cut_off(self) -> None:
         """Write down the answer that was cut off last, if it came to nothing."""

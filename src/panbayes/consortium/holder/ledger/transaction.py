@@ -265,7 +265,6 @@ class Transaction:
         )
         # Kept apart as well, so that a ledger cut short by hand shows.
         self._keep("head", entry.head)
-        self._attempts.end()
 
     def _keep(self, key: str, value: str) -> None:
         self.connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value.encode()))

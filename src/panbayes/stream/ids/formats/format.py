@@ -9,20 +9,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["StreamFormat", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFormat:
-    """A format: ``batches(source, column)`` yields ids in whatever form an estimator takes them.
+    """A format: ``batches(source, column, stop)`` yields ids in whatever form an estimator takes them.
 
-    ``source`` is a path, or ``-`` for standard input; ``column`` is what the user named, or ``None``.
+    ``source`` is a path, or ``-`` for standard input; ``column`` is what the user named, or ``None``. Asked to
+    ``stop``, it yields what was read and ends. A row that cannot be read yields a missing id.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    batches: Callable[[str, str | None], Iterator[object]]
+    batches: Callable[[str, str | None, Stop], Iterator[object]]
 
 
 def unreadable(source: str, error: OSError) -> InputError:

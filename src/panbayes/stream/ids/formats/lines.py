@@ -1,7 +1,8 @@
 """Lines of a file or a pipe, in batches bounded in size and time.
 
 A batch is at most :data:`BATCH` bytes of input and is handed over at the latest :data:`PATIENCE` seconds after its
-first byte. The buffer it was read into is overwritten when the batch has been applied.
+first byte. The buffer it was read into, and where its lines begin and how long they are, are overwritten when the batch
+has been applied. A byte-order mark at the start of the input is skipped.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Final, TextIO
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from panbayes.errors import InputError
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.formats.format import unreadable
+from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["BATCH", "PATIENCE", "line_batches", "lines_of"]
 
@@ -30,21 +32,29 @@ PATIENCE: Final = 1.0
 """Seconds a batch may wait for more input."""
 
 _LINES: Final = 1 << 19
+_MARK: Final = b"\xef\xbb\xbf"
 
 
-def line_batches(source: str) -> Iterator[Texts]:
-    """Yield whole lines as spans of a buffer that is overwritten afterwards; drop a line longer than the buffer."""
+def line_batches(source: str, stop: Stop) -> Generator[Texts, None, None]:
+    """Yield whole lines as spans of a buffer that is overwritten afterwards; drop a line longer than the buffer.
+
+    What the caller makes of the spans is overwritten too. Asked to stop, hand over the whole lines that were read, and
+    drop the beginning of one.
+    """
     # Loaded here: compiled loops take longer to load than a help text that names the formats should.
     from panbayes.stream.ids.kernels.spans import split_lines
 
     buffer = np.zeros(BATCH + 1, dtype=np.uint8)
-    starts, lengths = np.empty(_LINES, dtype=np.int64), np.empty(_LINES, dtype=np.int64)
-    have, skipping, ended = 0, False, False
+    starts, lengths = np.zeros(_LINES, dtype=np.int64), np.zeros(_LINES, dtype=np.int64)
+    have, at_start, skipping, ended = 0, True, False, False
     try:
         with _opened(source) as descriptor:
-            while not ended:
-                have, ended = _fill(descriptor, buffer, have)
-                if ended and have:
+            while not (ended or stop.asked):
+                have, ended = _fill(descriptor, buffer, have, stop)
+                if at_start and buffer[: len(_MARK)].tobytes() == _MARK:
+                    have = _drop(buffer, have, len(_MARK))
+                at_start = at_start and have < len(_MARK)
+                if ended and have and buffer[have - 1] != 10:
                     buffer[have] = 10
                     have += 1
                 while True:
@@ -55,14 +65,23 @@ def line_batches(source: str) -> Iterator[Texts]:
                     first = 1 if skipping else 0
                     skipping = False
                     yield Texts(buffer, starts[first:count], lengths[first:count])
-                    buffer[: have - rest] = buffer[rest:have].copy()
-                    buffer[have - rest : have] = 0
-                    have -= rest
+                    have = _drop(buffer, have, rest)
+                    starts[:count] = 0
+                    lengths[:count] = 0
                 if have >= BATCH:
                     buffer[:] = 0
                     have, skipping = 0, True
     finally:
-        buffer[:] = 0
+        for array in (buffer, starts, lengths):
+            array[:] = 0
+
+
+def _drop(buffer: NDArray[np.uint8], have: int, size: int) -> int:
+    """Take ``size`` bytes off the start of what is in the buffer; return how much is left."""
+    left = have - size
+    buffer[:left] = buffer[size:have].copy()
+    buffer[left:have] = 0
+    return left
 
 
 def lines_of(batch: Texts) -> Iterator[bytes]:
@@ -90,12 +109,15 @@ def _opened(source: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _fill(descriptor: int, buffer: NDArray[np.uint8], have: int) -> tuple[int, bool]:
-    """Read until the buffer is full, the input ends or patience does; return how much there is and whether it ended."""
+def _fill(descriptor: int, buffer: NDArray[np.uint8], have: int, stop: Stop) -> tuple[int, bool]:
+    """Read until the buffer is full, the input ends, patience does or somebody asks to stop.
+
+    Return how much there is and whether the input ended.
+    """
     deadline: float | None = None
     while have < BATCH:
         wait = None if deadline is None else max(0.0, deadline - time.monotonic())
-        if deadline is not None and not select.select([descriptor], [], [], wait)[0]:
+        if descriptor not in select.select([descriptor, stop.fileno()], [], [], wait)[0] or stop.asked:
             break
         try:
             read = os.readv(descriptor, [buffer.data[have:BATCH]])

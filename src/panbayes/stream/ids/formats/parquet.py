@@ -7,13 +7,14 @@ from typing import Final
 
 from panbayes.errors import InputError
 from panbayes.stream.ids.formats.format import StreamFormat, unreadable
+from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["PARQUET"]
 
 _ROWS: Final = 1 << 20
 
 
-def _batches(source: str, column: str | None) -> Iterator[object]:
+def _batches(source: str, column: str | None, stop: Stop) -> Iterator[object]:
     import polars as pl
 
     if source == "-":
@@ -34,8 +35,17 @@ def _batches(source: str, column: str | None) -> Iterator[object]:
             remedy="name a column of the file: " + ", ".join(names[:20]),
         )
     chosen, offset = scan.select(pl.col(column)), 0
-    while True:
-        part = chosen.slice(offset, _ROWS).collect().to_series()
+    while not stop.asked:
+        try:
+            part = chosen.slice(offset, _ROWS).collect().to_series()
+        except OSError as error:
+            raise unreadable(source, error) from None
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            raise InputError(
+                source,
+                found="has a damaged part, from which nothing was read",
+                remedy="write the file again and feed all of it: what is fed twice counts once",
+            ) from None
         if part.len() == 0:
             return
         offset += part.len()

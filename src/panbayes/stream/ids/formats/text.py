@@ -9,14 +9,15 @@ from panbayes.errors import InputError
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.formats.format import StreamFormat
 from panbayes.stream.ids.formats.lines import line_batches
+from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["TEXT"]
 
 
-def _batches(source: str, column: str | None) -> Iterator[Texts]:
+def _batches(source: str, column: str | None, stop: Stop) -> Iterator[Texts]:
     if column is not None:
         raise InputError("--column", found="text lines have no columns", remedy="leave it out")
-    yield from line_batches(source)
+    yield from line_batches(source, stop)
 
 
 TEXT: Final = StreamFormat("text", (".txt",), _batches)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["sampled"]
+__all__ = ["sampled", "sampled_one"]
 
 Ints = NDArray[np.int64]
 
@@ -37,3 +37,11 @@ def sampled(ids: Ints, universe: int, sample: int, bits: int, keys: NDArray[np.u
             if x < size:
                 break
         out[t] = np.int64(x) if x < np.uint64(sample) else np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def sampled_one(number: int, universe: int, sample: int, bits: int, keys: NDArray[np.uint64]) -> int:
+    """Map one id to its slot, as :func:`sampled` does."""
+    out = np.empty(1, dtype=np.int64)
+    sampled(np.full(1, number, dtype=np.int64), universe, sample, bits, keys, out)
+    return int(out[0])

@@ -6,7 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["fill_table", "find_listed"]
+from panbayes.stream.ids.kernels.siphash import hash_texts
+
+__all__ = ["fill_table", "find_listed", "find_text"]
 
 Hashes = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -40,3 +42,13 @@ def find_listed(hashes: Hashes, table: Hashes, values: NDArray[np.uint32], out: 
                     out[t] = values[place]
                     break
                 place = (place + np.uint64(1)) & mask
+
+
+@njit(cache=True, nogil=True)
+def find_text(text: NDArray[np.uint8], key: Hashes, table: Hashes, values: NDArray[np.uint32]) -> int:
+    """Look up the slot of one text that is not empty; −1 if it is not in the table."""
+    hashes, slots = np.empty(1, dtype=np.uint64), np.empty(1, dtype=np.int64)
+    hash_texts(text, np.zeros(1, dtype=np.int64), np.full(1, text.size, dtype=np.int64), key, hashes)
+    find_listed(hashes, table, values, slots)
+    hashes[0] = 0
+    return int(slots[0])

@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.canonical import canonical
 from panbayes.stream.ids.chunk import Chunk, Integers
 from panbayes.stream.ids.kernels.numbers import read_decimal
-from panbayes.stream.ids.kernels.spans import trim
 from panbayes.stream.ids.sampling import Sampling, SamplingHeader
-from panbayes.stream.ids.universes.kind import Example, Saved, UniverseKind, UniverseSpec
+from panbayes.stream.ids.universes.kind import Example, Saved, SizedUniverse, UniverseKind, UniverseSpec
 
 __all__ = ["INTEGERS", "IntegerUniverse"]
 
@@ -27,7 +27,7 @@ class _Header(
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerUniverse:
+class IntegerUniverse(SizedUniverse):
     """The integers 0 … U−1, as numbers or as decimal text."""
 
     sampling: Sampling
@@ -39,10 +39,14 @@ class IntegerUniverse:
                 yield from self.sampling.pieces(block)
             return
         numbers = np.empty(chunk.starts.size, dtype=np.int64)
-        trim(chunk.data, chunk.starts, chunk.lengths)
-        read_decimal(chunk.data, chunk.starts, chunk.lengths, numbers)
+        with canonical(chunk) as texts:
+            read_decimal(texts.data, texts.starts, texts.lengths, numbers)
         yield from self.sampling.pieces(numbers)
         numbers[:] = 0
+
+    def slot(self, one: object) -> int | None:
+        """Return the slot of one integer; a text goes the long way."""
+        return self.sampling.slot(one) if type(one) is int else None
 
     def describe(self) -> str:
         """Name the universe for people."""

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.canonical import canonical, canonical_bytes
 from panbayes.stream.ids.chunk import Chunk, Integers
 from panbayes.stream.ids.kernels.addresses import dot_places, read_ipv4
 from panbayes.stream.ids.sampling import Sampling, SamplingHeader
-from panbayes.stream.ids.universes.kind import Example, Saved, UniverseKind, UniverseSpec
+from panbayes.stream.ids.universes.kind import Example, Saved, SizedUniverse, UniverseKind, UniverseSpec
 
 __all__ = ["IPV4", "Ipv4Universe"]
 
@@ -30,7 +31,7 @@ class _Header(
 
 
 @dataclass(frozen=True, slots=True)
-class Ipv4Universe:
+class Ipv4Universe(SizedUniverse):
     """The IPv4 addresses from ``first`` on, as dotted text or as numbers."""
 
     first: int
@@ -51,11 +52,27 @@ class Ipv4Universe:
                     numbers[:] = 0
             return
         numbers = np.empty(chunk.starts.size, dtype=np.int64)
-        read_ipv4(chunk.data, chunk.starts, chunk.lengths, _dot_places(), numbers)
+        with canonical(chunk) as texts:
+            read_ipv4(texts.data, texts.starts, texts.lengths, _dot_places(), numbers)
         if self.first:
             numbers -= self.first
         yield from self.sampling.pieces(numbers)
         numbers[:] = 0
+
+    def slot(self, one: object) -> int | None:
+        """Return the slot of one address in text; whatever else goes the long way."""
+        if not isinstance(one, str):
+            return None
+        parts = canonical_bytes(one.encode("utf-8", "surrogatepass")).split(b".")
+        if len(parts) != 4:
+            return -1
+        number = 0
+        for part in parts:
+            # Of bytes only ASCII's digits are digits.
+            if not part.isdigit() or len(part) > 3 or (octet := int(part)) > 255:
+                return -1
+            number = number << 8 | octet
+        return self.sampling.slot(number - self.first)
 
     def describe(self) -> str:
         """Name the universe for people."""

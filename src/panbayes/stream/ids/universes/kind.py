@@ -1,8 +1,8 @@
 """What a universe is, and what a kind of universe is.
 
-A universe is public and fixed before the stream starts. It maps ids to slots 0 … m−1. An id outside the universe or the
-sample has no slot: it is dropped and not counted, because the number of such ids has no bounded sensitivity. Every
-array made on the way is overwritten once its slots have been used.
+A universe is public and fixed before the stream starts. It maps ids to slots 0 … m−1, the entries of the state. An id
+outside the universe or the sample has no slot: it is dropped and not counted, because the number of such ids has no
+bounded sensitivity. Every array made on the way is overwritten once its slots have been used.
 
 Each module of this folder that defines a :class:`UniverseKind` adds one;
 :mod:`panbayes.stream.ids.universes.registry` finds them.
@@ -18,10 +18,11 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from panbayes.errors import InputError
 from panbayes.stream.ids.chunk import Chunk
 from panbayes.stream.ids.sampling import Sampling
 
-__all__ = ["Example", "Saved", "Universe", "UniverseKind", "UniverseSpec"]
+__all__ = ["Example", "Saved", "SizedUniverse", "Universe", "UniverseKind", "UniverseSpec", "sampling_of"]
 
 UniverseSpec: TypeAlias = int | str | Path | Iterable[str]
 """What a user may give for a universe: a number, a text, a file, or the ids themselves."""
@@ -36,11 +37,15 @@ class Saved:
 
 
 class Universe(Protocol):
-    """Whom the density is a fraction of."""
+    """Who may appear, and which entry of the state is whose."""
 
     @property
-    def sampling(self) -> Sampling:
-        """How many users there are and which of them have an entry."""
+    def entries(self) -> int:
+        """m, how many entries the state has."""
+
+    @property
+    def parts(self) -> int:
+        """Into how many equal parts the entries fall, each of which is added up by itself in a release."""
 
     def slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
         """Yield the slots of a chunk of ids; whatever is not within 0 … m−1 stands for an id without a slot."""
@@ -50,6 +55,35 @@ class Universe(Protocol):
 
     def save(self) -> Saved:
         """Return what a state file keeps; :attr:`UniverseKind.load` reads it."""
+
+
+class SizedUniverse:
+    """What universes share that have a size: their entries are those of a sample, and are added up together."""
+
+    __slots__ = ()
+
+    sampling: Sampling
+
+    @property
+    def entries(self) -> int:
+        """m, how many users have an entry."""
+        return self.sampling.sample
+
+    @property
+    def parts(self) -> int:
+        """One: all entries count together."""
+        return 1
+
+
+def sampling_of(universe: Universe) -> Sampling:
+    """Return how many users a universe has and how many of them have an entry; refuse one without a size."""
+    if isinstance(universe, SizedUniverse):
+        return universe.sampling
+    raise InputError(
+        "universe",
+        found="ids are hashed, so nobody knows how many users there could be and what fraction of them appeared",
+        remedy="count them with DistinctCounter, or with: panbayes stream",
+    )
 
 
 @dataclass(frozen=True, slots=True)

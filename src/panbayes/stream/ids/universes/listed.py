@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.canonical import canonical, canonical_bytes
 from panbayes.stream.ids.chunk import Chunk, Integers, Texts, wrong_type
-from panbayes.stream.ids.kernels.hash_table import fill_table, find_listed
+from panbayes.stream.ids.kernels.hash_table import fill_table, find_listed, find_text
 from panbayes.stream.ids.kernels.siphash import hash_texts
 from panbayes.stream.ids.kernels.spans import trim
 from panbayes.stream.ids.sampling import Sampling, SamplingHeader
-from panbayes.stream.ids.universes.kind import Example, Saved, UniverseKind, UniverseSpec
+from panbayes.stream.ids.universes.kind import Example, Saved, SizedUniverse, UniverseKind, UniverseSpec
 
 __all__ = ["LISTED", "ListedUniverse"]
 
@@ -27,24 +30,30 @@ __all__ = ["LISTED", "ListedUniverse"]
 class _Header(
     SamplingHeader, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind", tag="list"
 ):
-    """The universe in a state file; its table has ``capacity`` hashes of eight bytes, then as many slots of four."""
+    """The universe in a state file; its table has ``capacity`` hashes of eight bytes, then as many slots of four.
+
+    Without ``form`` it was written before ids had one form.
+    """
 
     hash_key: str = ""
     capacity: int = 0
+    form: Literal["", "canonical"] = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ListedUniverse:
+class ListedUniverse(SizedUniverse):
     """A list of text ids, kept as a table from keyed hashes to slots; the texts themselves are not kept.
 
     Two ids of the universe never share a hash (the key is drawn again until none do). An id outside the universe has
-    the hash of one inside with probability U/2⁶⁴.
+    the hash of one inside with probability U/2⁶⁴. A list without ``one_form`` comes from a file written before ids
+    had one form (:mod:`panbayes.stream.ids.canonical`): there only white space of one byte is taken off.
     """
 
     sampling: Sampling
     hash_key: bytes
     table: NDArray[np.uint64]
     values: NDArray[np.uint32]
+    one_form: bool = True
 
     def __post_init__(self) -> None:
         """Refuse a table in which a search might not end."""
@@ -56,7 +65,7 @@ class ListedUniverse:
     @classmethod
     def of(cls, ids: Iterable[str], sample: int | None) -> ListedUniverse:
         """Build the table of a list of distinct ids; a sample takes ``sample`` of them."""
-        texts = [text for text in (line.strip() for line in ids) if text]
+        texts = [text for text in (canonical_bytes(line.encode("utf-8", "surrogatepass")) for line in ids) if text]
         if not texts:
             raise InputError("universe", found="the list has no ids", remedy="write one id a line")
         if len(set(texts)) != len(texts):
@@ -79,12 +88,21 @@ class ListedUniverse:
         if isinstance(chunk, Integers):
             raise wrong_type("integers, but the universe is a list of texts")
         hashes, slots = np.empty(chunk.starts.size, dtype=np.uint64), np.empty(chunk.starts.size, dtype=np.int64)
-        trim(chunk.data, chunk.starts, chunk.lengths)
-        hash_texts(chunk.data, chunk.starts, chunk.lengths, np.frombuffer(self.hash_key, dtype="<u8"), hashes)
+        with canonical(chunk) if self.one_form else _trimmed(chunk) as texts:
+            hash_texts(texts.data, texts.starts, texts.lengths, _words(self.hash_key), hashes)
         find_listed(hashes, self.table, self.values, slots)
         yield slots
         hashes[:] = 0
         slots[:] = 0
+
+    def slot(self, one: object) -> int | None:
+        """Return the slot of one text; whatever else goes the long way."""
+        if not isinstance(one, str) or not self.one_form:
+            return None
+        text = canonical_bytes(one.encode("utf-8", "surrogatepass"))
+        if not text:
+            return -1
+        return find_text(np.frombuffer(text, dtype=np.uint8), _words(self.hash_key), self.table, self.values)
 
     def describe(self) -> str:
         """Name the universe for people."""
@@ -93,7 +111,8 @@ class ListedUniverse:
     def save(self) -> Saved:
         """Return what a state file keeps."""
         chosen = self.sampling
-        header = _Header(chosen.size, chosen.sample, chosen.key.hex(), self.hash_key.hex(), self.table.size)
+        form: Literal["", "canonical"] = "canonical" if self.one_form else ""
+        header = _Header(chosen.size, chosen.sample, chosen.key.hex(), self.hash_key.hex(), self.table.size, form)
         table = self.table.astype("<u8").tobytes() + self.values.astype("<u4").tobytes()
         return Saved(msgspec.json.encode(header), table)
 
@@ -131,7 +150,19 @@ def _load(saved: Saved) -> ListedUniverse:
         raise ValueError("a table has 12 bytes for each place")
     table = np.frombuffer(saved.table, dtype="<u8", count=places)
     values = np.frombuffer(saved.table, dtype="<u4", count=places, offset=8 * places)
-    return ListedUniverse(header.sampling(), bytes.fromhex(header.hash_key), table, values)
+    return ListedUniverse(header.sampling(), bytes.fromhex(header.hash_key), table, values, header.form == "canonical")
+
+
+@cache
+def _words(key: bytes) -> NDArray[np.uint64]:
+    """Return the words of a key."""
+    return np.frombuffer(key, dtype="<u8")
+
+
+@contextmanager
+def _trimmed(chunk: Texts) -> Iterator[Texts]:
+    trim(chunk.data, chunk.starts, chunk.lengths)
+    yield chunk
 
 
 LISTED: Final = UniverseKind(

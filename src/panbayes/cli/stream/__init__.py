@@ -1,0 +1,1 @@
+"""Parts of the verb stream that are too long for its file."""

@@ -1,0 +1,333 @@
+"""Ids without a list: anybody may appear, and a public hash says which entry of the state is whose.
+
+The entries are cells that users share. T tiers of B cells each: half of all ids fall into the first tier, a quarter
+into the second, and so on, so that whatever the number of users some tiers are neither empty nor full. Where the
+number is known within a factor of three one tier is better, and if it has fewer cells than there are users, the rest of
+the ids fall into cells that do not exist (of V cells the first B do).
+
+**Privacy.** Fix the hash; it may be any function of ids, good or bad, secret or known, chosen by the adversary even.
+A user's id falls into one cell, or into none. Two adjacent streams differ in occurrences of this user alone, so all
+other entries have the same law under both and are independent of this one; and of the T counts in a release only one
+depends on this entry, for the others add the same entries and the same noise. What remains is one entry, redrawn from
+the update law whenever the stream names this user *or another one of the same cell*. The others' redraws happen under
+both streams at the same times. So two histories of redraws of one entry face each other, and the theorem of
+:mod:`panbayes.stream.guarantee.loss` bounds the ratio for *any* two histories: the loss of one look and all releases
+is at most E. A user without a cell changes nothing at all. ∎
+
+The theorem holds for each observation, so it holds too where the adversary chooses the other ids and the time of the
+look by what was seen so far. A person with k ids is k users: the losses add up to kE at most. Deletions are refused:
+who leaves would take along everybody else in the cell.
+
+**Panels.** A second public hash of the id may give every user one of k panels, and the state is for one panel only: the
+one of a given number, or that of the period (:meth:`HashedUniverse.at`). To a stream of another panel the user has no
+cell, so the proof holds as it stands, and states of different panels share no user: **their losses do not add up.** All
+n users fall into a given cell with probability 1/(kV) each, so every law of the counts is the one without panels with
+kV in place of V: estimate, interval and error are about all n users, and the error has the part (k − 1)/n of its square
+that comes from who happens to be in the panel.
+
+One id is one user, in any container: a text in its canonical form (:mod:`panbayes.stream.ids.canonical`), bytes as
+such a text, an integer as the text of its digits. ``ipv6`` makes a user of an IPv6 address, however it is written, or
+of its first 64 bits, which is what a household gets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from panbayes.errors import InputError
+from panbayes.stream.ids.canonical import canonical
+from panbayes.stream.ids.chunk import BLOCK, Chunk, Integers, Texts
+from panbayes.stream.ids.kernels.fold_hash import ODD, Key, integer_cells, text_cells
+from panbayes.stream.ids.sampling import MAX_UNIVERSE
+from panbayes.stream.ids.single_hash import PlainKey, cell_of, hash_integer, hash_text
+from panbayes.stream.ids.universes.kind import Example, Saved, Universe, UniverseKind, UniverseSpec
+
+__all__ = [
+    "DEFAULT_MEMORY",
+    "HASHED",
+    "MOST_PANELS",
+    "MOST_USERS",
+    "HashedUniverse",
+    "Ipv6Bits",
+    "hashed",
+    "no_deletions",
+]
+
+Ipv6Bits = Literal[0, 64, 128]
+
+DEFAULT_MEMORY: Final = 128 * 1024
+"""Bytes of state where nothing else is said."""
+
+MOST_USERS: Final = 10**10
+"""Tiers are so many that the last has no more than two users for each cell at this number."""
+
+MOST_PANELS: Final = 1000
+"""More panels than this leave nobody to count."""
+
+_INTEGERS: Final = 1 << 19
+"""Integers worked on at a time: so many that cells are better marked first and then redrawn together."""
+
+_LEAST_MEMORY: Final = 1024
+_KEY_BYTES: Final = 16
+_EDGES: Final = "".join(map(chr, range(33)))
+_NUMBER_LIKE: Final = re.compile("-?[0-9]*$")
+
+
+class _Header(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind", tag="hashed"
+):
+    """The universe in a state file; ``sample`` is the number of entries, as in every header."""
+
+    sample: int
+    tiers: int
+    of: int
+    key: str
+    ipv6: Ipv6Bits = 0
+    panels: int = 1
+    panel: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HashedUniverse:
+    """Anybody: ids fall into ``tiers`` times ``cells`` cells by a hash under ``key``.
+
+    ``of`` is V: an id of a tier falls into one of so many cells, of which the first ``cells`` exist. Users of other
+    panels than number ``panel`` of ``panels`` have no cell; without a number the panel goes with the period.
+    """
+
+    tiers: int
+    cells: int
+    of: int
+    key: bytes
+    ipv6: Ipv6Bits = 0
+    panels: int = 1
+    panel: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse cells that are not whole words, and tiers that would leave ids out in several ways."""
+        if not 1 <= self.tiers <= 40 or self.cells < 64 or self.cells % 64 or self.tiers * self.cells > MAX_UNIVERSE:
+            raise ValueError("hashed ids need 1 to 40 tiers of whole words of cells")
+        if not self.cells <= self.of <= MAX_UNIVERSE or (self.tiers > 1 and self.of != self.cells):
+            raise ValueError("only one tier alone may leave ids out")
+        if len(self.key) != _KEY_BYTES or self.ipv6 not in (0, 64, 128):
+            raise ValueError("hashed ids need a key of 16 bytes, and IPv6 addresses have 64 or 128 bits that count")
+        if not 1 <= self.panels <= MOST_PANELS or (self.panel is not None and not 0 <= self.panel < self.panels):
+            raise ValueError("users fall into 1 to 1000 panels, and a state is for one of them")
+        if self.panels == 1 and self.panel is not None:
+            raise ValueError("a single panel has no number")
+
+    @classmethod
+    def of_memory(
+        cls, memory: int = DEFAULT_MEMORY, *, expect: int | None = None, key: bytes | None = None, ipv6: Ipv6Bits = 0
+    ) -> HashedUniverse:
+        """Divide ``memory`` bytes: into tiers, or into one tier where ``expect`` users are expected, a cell each.
+        >>> HashedUniverse.of_memory(key=bytes(16)).describe()
+        'any ids, hashed into 18 tiers of 58,240 cells'
+        >>> HashedUniverse.of_memory(expect=100_000_000, key=bytes(16)).describe()
+        'any ids, hashed into 1,048,576 cells, which one id in 95.4 falls into'
+        """
+        if not _LEAST_MEMORY <= memory <= MAX_UNIVERSE // 8:
+            raise InputError("memory", found=f"found {memory} bytes", remedy="give 1K or more, such as 128K or 1M")
+        if expect is not None and not 1 <= expect <= MAX_UNIVERSE:
+            raise InputError("expect", found=f"found {expect}", remedy="give the number of users to expect, at least 1")
+        bits, key = 8 * memory, os.urandom(_KEY_BYTES) if key is None else key
+        if expect is not None:
+            cells = min(bits // 64, -(-expect // 64)) * 64
+            return cls(1, cells, max(cells, expect), key, ipv6)
+        tiers = 1
+        while (bits // tiers // 64 * 64) << (tiers - 1) < MOST_USERS // 2:
+            tiers += 1
+        cells = bits // tiers // 64 * 64
+        return cls(tiers, cells, cells, key, ipv6)
+
+    @property
+    def entries(self) -> int:
+        """How many cells there are."""
+        return self.tiers * self.cells
+
+    @property
+    def parts(self) -> int:
+        """Each tier is counted by itself."""
+        return self.tiers
+
+    @property
+    def spread(self) -> tuple[int, ...]:
+        """For each tier, over how many cells all ids would have to be spread to be as dense as in it."""
+        return tuple(self.panels * self.of << min(tier + 1, self.tiers - 1) for tier in range(self.tiers))
+
+    @property
+    def rotates(self) -> bool:
+        """Whether every period has a panel of its own."""
+        return self.panels > 1 and self.panel is None
+
+    def at(self, turn: int) -> HashedUniverse:
+        """The universe in the period after so many turns: where panels rotate, that of one of them."""
+        return replace(self, panel=turn % self.panels) if self.rotates else self
+
+    def panel_numbers(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
+        """Yield the numbers of the panels of a chunk of ids, −1 for what is no id, by a hash of its own."""
+        key = hashlib.sha256(b"panbayes panels" + self.key).digest()[:_KEY_BYTES]
+        for found in HashedUniverse(1, 64 * self.panels, 64 * self.panels, key, self.ipv6).slots(chunk):
+            np.floor_divide(found, 64, out=found)
+            yield found
+
+    def slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
+        """Yield the slots of a chunk of ids."""
+        if self.rotates:
+            raise ValueError("users have slots in one period, not in all")
+        if self.panel is None:
+            yield from self._all_slots(chunk)
+            return
+        for slots, panels in zip(self._all_slots(chunk), self.panel_numbers(chunk), strict=True):
+            others = panels != self.panel
+            slots[others] = -1
+            yield slots
+            others[:] = False
+
+    def _all_slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
+        """Yield the slots of a chunk of ids, whatever their panels."""
+        words = _words(self.key)
+        count, block = (chunk.values.size, _INTEGERS) if isinstance(chunk, Integers) else (chunk.starts.size, BLOCK)
+        slots = np.empty(min(count, block), dtype=np.int64)
+        for begin in range(0, count, block):
+            found = slots[: min(block, count - begin)]
+            if isinstance(chunk, Integers):
+                self._of_integers(chunk, begin, words, found)
+            else:
+                self._of_texts(chunk, begin, words, found)
+            yield found
+        slots[:] = 0
+
+    def slot(self, one: object) -> int | None:
+        """Return the slot of one id at once; nothing for one that is better looked at as in a batch."""
+        if self.panels > 1:
+            return None
+        if type(one) is int and -(1 << 63) <= one < 1 << 64:
+            return cell_of(hash_integer(one, _plain_words(self.key)), self.tiers, self.cells, self.of)
+        # A text that may be an integer, an address or not in its one form goes the long way.
+        if type(one) is str and one.isascii() and one.strip(_EDGES) == one and not _NUMBER_LIKE.match(one):
+            if not one or (self.ipv6 and ":" in one):
+                return None
+            return cell_of(hash_text(one.encode("ascii"), _plain_words(self.key)), self.tiers, self.cells, self.of)
+        return None
+
+    def _of_integers(self, chunk: Integers, begin: int, words: Key, out: NDArray[np.int64]) -> None:
+        block = chunk.values[begin : begin + out.size]
+        whole = block if block.dtype in (np.dtype(np.int64), np.dtype(np.uint64)) else block.astype(np.int64)
+        integer_cells(whole, words, self.tiers, self.cells, self.of, out)
+        if whole is not block:
+            whole[:] = 0
+        if chunk.missing is not None:
+            out[chunk.missing[begin : begin + out.size]] = -1
+
+    def _of_texts(self, chunk: Texts, begin: int, words: Key, out: NDArray[np.int64]) -> None:
+        starts, lengths = chunk.starts[begin : begin + out.size], chunk.lengths[begin : begin + out.size]
+        if not self._hash(Texts(chunk.data, starts, lengths), words, out, one_form=False):
+            return
+        odd = np.flatnonzero(out == ODD)
+        again, texts = np.empty(odd.size, dtype=np.int64), Texts(chunk.data, starts[odd], lengths[odd])
+        with canonical(texts) as found:
+            self._hash(found, words, again, one_form=True)
+        # As for other universes, white space is taken off the chunk itself.
+        starts[odd], lengths[odd] = texts.starts, texts.lengths
+        out[odd] = again
+        odd[:], again[:] = 0, 0
+
+    def _hash(self, texts: Texts, words: Key, out: NDArray[np.int64], *, one_form: bool) -> int:
+        shape = (self.tiers, self.cells, self.of)
+        return text_cells(texts.data, texts.starts, texts.lengths, words, *shape, self.ipv6, one_form, out)
+
+    def describe(self) -> str:
+        """Name the universe for people."""
+        by = {0: "", 64: "; an IPv6 address is its first 64 bits", 128: "; an IPv6 address is one however written"}
+        whose = "" if self.panels == 1 else f" of one user in {self.panels:,}"
+        if self.panel is not None:
+            whose += f", panel {self.panel}"
+        if self.tiers > 1:
+            return f"any ids{whose}, hashed into {self.tiers} tiers of {self.cells:,} cells{by[self.ipv6]}"
+        share = f", which one id in {self.of / self.cells:.3g} falls into" if self.of > self.cells else ""
+        return f"any ids{whose}, hashed into {self.cells:,} cells{share}{by[self.ipv6]}"
+
+    def save(self) -> Saved:
+        """Return what a state file keeps."""
+        header = _Header(
+            self.entries, self.tiers, self.of, self.key.hex(), self.ipv6, panels=self.panels, panel=self.panel
+        )
+        return Saved(msgspec.json.encode(header))
+
+
+@lru_cache(maxsize=64)
+def _plain_words(key: bytes) -> PlainKey:
+    """The key of the hash: four words from the key of the universe, whatever that is."""
+    return struct.unpack("<4Q", hashlib.sha256(b"panbayes hashed ids" + key).digest())
+
+
+def _words(key: bytes) -> Key:
+    first, second, third, fourth = map(np.uint64, _plain_words(key))
+    return first, second, third, fourth
+
+
+def hashed(universe: Universe) -> HashedUniverse:
+    """Return a hashed universe as one; refuse another."""
+    if isinstance(universe, HashedUniverse):
+        return universe
+    raise InputError(
+        "universe",
+        found=f"the state is for {universe.describe()}",
+        remedy="open it with DensityEstimator: its users are known",
+    )
+
+
+def no_deletions() -> InputError:
+    """Return the error for taking a hashed id out again."""
+    return InputError(
+        "ids",
+        found="hashed ids cannot be taken out again: users share cells, and whoever leaves would take others along",
+        remedy="start a new stream for the next period, or list the users",
+    )
+
+
+def _claims(spec: UniverseSpec) -> bool:
+    return isinstance(spec, str) and spec.lower() == "hashed"
+
+
+def _read(_spec: UniverseSpec, sample: int | None) -> HashedUniverse:
+    if sample is not None:
+        raise InputError("sample", found="hashed ids have no list to sample from", remedy="give the memory instead")
+    return HashedUniverse.of_memory()
+
+
+def _load(saved: Saved) -> HashedUniverse:
+    header = msgspec.json.decode(saved.header, type=_Header)
+    if saved.table or header.tiers < 1 or header.sample % header.tiers:
+        raise ValueError("hashed ids have no table, and tiers of equal size")
+    return HashedUniverse(
+        header.tiers,
+        header.sample // header.tiers,
+        header.of,
+        bytes.fromhex(header.key),
+        header.ipv6,
+        header.panels,
+        header.panel,
+    )
+
+
+HASHED: Final = UniverseKind(
+    "hashed",
+    "hashed for any ids",
+    _claims,
+    _read,
+    _load,
+    Example("hashed", tuple(f"user-{i}@example.org" for i in range(200)), ("", "  ")),
+)

@@ -1,0 +1,228 @@
+"""What every estimator of a stream does with its state: take ids in, release noisy counts, let go.
+
+The state is one value, :class:`~panbayes.stream.state.entries.Entries`, in memory or in a file; the setup is immutable.
+An estimator adds how a stream of its kind is set up, and what a released tuple of counts says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, Self
+
+from panbayes.dp.noise import Noise
+from panbayes.dp.secure import SecureNoise
+from panbayes.errors import InputError
+from panbayes.stream.flipped_copy import FlippedCopy, flip_chance
+from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.single import Id, single_slots
+from panbayes.stream.laws.state_law import StateLaw
+from panbayes.stream.setup import StreamSetup
+from panbayes.stream.state.coins import Coins, system_coins
+from panbayes.stream.state.entries import Entries
+from panbayes.stream.state.file import StateFile
+from panbayes.stream.state.memory import MemoryStore
+from panbayes.stream.state.processes import refuse_copies
+from panbayes.stream.state.release_count import ReleaseCount
+from panbayes.stream.state.store import Store
+
+__all__ = ["PrivateStream", "check_confidence"]
+
+
+class PrivateStream:
+    """A stream whose state an intruder may see once."""
+
+    __slots__ = ("_coins", "_noise", "_slot", "_store")
+
+    _coins: Coins
+    _noise: Noise
+    _slot: Callable[[object], int]
+    _store: Store
+
+    def _start(self, setup: StreamSetup, noise: Noise | None, coins: Coins) -> None:
+        """Start a stream in memory."""
+        self._coins = coins
+        self._noise = SecureNoise() if noise is None else noise
+        self._store = MemoryStore(setup, coins)
+        self._slot = single_slots(setup.universe)
+
+    @classmethod
+    def _create(cls, path: str | Path, setup: StreamSetup) -> Self:
+        """Start a stream in a new file, and open it for feeding."""
+        StateFile.create(Path(path), setup, fill=lambda entries: entries.initialize(system_coins))
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str | Path, *, writing: bool = True) -> Self:
+        """Go on with a state file made by ``create`` or ``panbayes stream open``.
+
+        With ``writing`` this is the one process that feeds it; without, it can estimate only.
+        """
+        return cls.of(StateFile(Path(path), writing=writing))
+
+    @classmethod
+    def of(cls, store: StateFile) -> Self:
+        """Go on with an open state file; one of another kind of stream is closed and refused."""
+        self = cls.__new__(cls)
+        self._coins, self._noise, self._store = system_coins, SecureNoise(), store
+        self._slot = single_slots(store.setup.universe)
+        try:
+            self._check_kind(store.setup)
+        except InputError:
+            store.close()
+            raise
+        return self
+
+    def _check_kind(self, setup: StreamSetup) -> None:
+        """Refuse the setup of another kind of stream."""
+        raise NotImplementedError
+
+    @property
+    def setup(self) -> StreamSetup:
+        """What was fixed before the stream started, all of it public."""
+        return self._store.setup
+
+    @property
+    def releases_left(self) -> int:
+        """How many fresh estimates are left."""
+        return self._count().left
+
+    @property
+    def private(self) -> bool:
+        """Whether coins and noise are the system's, so that the guarantee holds."""
+        return self._noise.private and self._coins is system_coins
+
+    def update(self, ids: object) -> None:
+        """Take in a batch of ids: an array, an Arrow or polars column, or a sequence of integers or texts.
+
+        When this returns, the batch counts. Ids outside the universe are dropped and not counted. For a density a batch
+        that is delivered twice changes nothing in distribution, because an entry drawn twice is distributed like one
+        drawn once; where visits are counted, every delivery is a visit.
+        """
+        self._redraw(ids, present=True)
+
+    def add(self, one: Id) -> None:
+        """Take in one id, as :meth:`update` takes in a batch of one; in memory many times faster.
+
+        No coin is drawn before the id comes, and none is left after: a look sees neither.
+        """
+        if self.setup.forget:
+            self._redraw([one], present=True)
+            return
+        with self._store.feeding() as entries:
+            entries.redraw_one(self._slot(one), present=True, coins=self._coins)
+
+    def turn(self) -> None:
+        """End a period and begin the next: forget what the window says, and let the next panel count.
+
+        Where every period starts anew, so do its releases; release what you want of the old period before. The turn is
+        on the disk when this returns. Cut short, it must be done again.
+        """
+        setup = self.setup
+        if not setup.forget:
+            raise InputError(
+                "state", found="its stream has no periods", remedy="start one with a panel, periods or a half-life"
+            )
+        planned = setup.calibration.releases
+
+        def step(count: ReleaseCount, _entries: Entries) -> ReleaseCount:
+            begun = replace(count, turn=count.turn + 1)
+            return replace(begun, left=planned, flipped=0) if setup.renews else begun
+
+        self._store.turn(lambda entries: entries.forget(setup.forget, self._coins), step)
+
+    @property
+    def turns(self) -> int:
+        """How many periods have ended."""
+        return self._count().turn
+
+    @property
+    def flipped_left(self) -> int:
+        """How many flipped copies may still be handed over."""
+        return self.setup.calibration.flipped - self._count().flipped
+
+    def look(self) -> FlippedCopy:
+        """Return a flipped copy of the state, which may be handed over; it is paid for before it is returned."""
+        setup, made = self.setup, list[FlippedCopy]()
+        calibration, law = setup.calibration, setup.calibration.law
+        if not calibration.flipped or not isinstance(law, StateLaw):
+            raise InputError("flipped", found="no copy was planned", remedy="plan copies when the stream is opened")
+
+        def step(count: ReleaseCount, entries: Entries) -> ReleaseCount:
+            if count.flipped == calibration.flipped:
+                raise InputError("flipped", found="every planned copy was handed over", remedy="use one of those")
+            chance = flip_chance(calibration.eta)
+            made.append(
+                FlippedCopy(
+                    users=setup.universe.describe(),
+                    entries=entries.sample,
+                    parts=setup.universe.parts,
+                    init=law.init[1],
+                    update=law.update[1],
+                    flip=chance,
+                    epsilon=calibration.epsilon,
+                    eta=calibration.eta,
+                    turn=count.turn,
+                    private=self.private,
+                    bits=entries.flipped(chance, self._coins),
+                )
+            )
+            return replace(count, flipped=count.flipped + 1)
+
+        self._store.transact(step)
+        return made[0]
+
+    def close(self) -> None:
+        """Let the state go: overwrite it in memory, or unlock its file."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        """Return the estimator itself."""
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: every copy of a state is a look."""
+        refuse_copies()
+
+    def __repr__(self) -> str:
+        """Say where the state is and what is public about it."""
+        place = "in memory" if isinstance(self._store, MemoryStore) else "in a file"
+        return f"<{type(self).__name__} {place}: {self.setup!r}>"
+
+    def _count(self) -> ReleaseCount:
+        return self._store.transact(lambda count, _: count)[1]
+
+    def _redraw(self, ids: object, *, present: bool) -> None:
+        with self._store.feeding() as entries:
+            users = self.setup.users_at(self._count().turn if self.setup.forget else 0)
+            for chunk in chunks(ids):
+                for slots in users.slots(chunk):
+                    entries.redraw(slots, present=present, coins=self._coins)
+
+    def _release(self) -> tuple[ReleaseCount, bool]:
+        """Release once more if any release is left: return what stands then, and whether it is fresh."""
+        scale, parts = self.setup.calibration.noise_scale, self.setup.universe.parts
+
+        def release(count: ReleaseCount, entries: Entries) -> ReleaseCount:
+            if count.left == 0:
+                return count
+            counts = entries.counts(parts)
+            noise = self._noise.discrete_laplace(len(counts), scale=scale).tolist()
+            return replace(count, left=count.left - 1, last=tuple(map(sum, zip(counts, noise, strict=True))))
+
+        before, after = self._store.transact(release)
+        return after, after.left < before.left
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse what is not a probability between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise InputError("confidence", found=f"found {confidence}", remedy="give a number between 0 and 1")

@@ -1,0 +1,1 @@
+"""What can be estimated of a stream, one file each."""

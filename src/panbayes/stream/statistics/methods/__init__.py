@@ -1,0 +1,1 @@
+"""How each statistic is calibrated, and what its releases mean."""

@@ -1,0 +1,4 @@
+from numba.types import Type
+
+class Signature:
+    args: tuple[Type, ...]
