@@ -20,7 +20,7 @@ from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.consortium.protocol.answers import TablesAnswer
-from panbayes.consortium.protocol.codec import encode
+from panbayes.consortium.protocol.codec import decode_question, decode_reply, encode
 from panbayes.consortium.protocol.envelope import Refusal, question
 from panbayes.dp.noise import Noise
 from panbayes.dp.secure import SecureNoise
@@ -190,6 +190,29 @@ def test_other_studies_and_garbage(ledger: Ledger) -> None:
     impossible = msgspec.structs.replace(tables_of_votes(wrong), sets=((0,), (0,), (0,), (0,)))
     assert refused(gate(ledger, wrong).ask(asked(impossible, wrong)))[0] == "too-large"
     assert ledger.entries() == ()
+
+
+def test_a_study_without_privacy_is_answered_by_no_gate(ledger: Ledger) -> None:
+    agreed = Study("look", SCHEMA, "non-private")
+    assert refused(gate(ledger, agreed).ask(asked(singles(study("independent")), agreed))) == (
+        "not-in-study",
+        'a study of strategy "non-private" is not answered here',
+    )
+    assert spent(ledger) == 0
+
+
+def test_a_refusal_names_the_question_it_refuses(ledger: Ledger) -> None:
+    agreed = study("independent")
+    data = asked(model(agreed), agreed)
+    reply = decode_reply(gate(ledger, agreed).ask(data))
+    assert isinstance(reply, Refusal)
+    assert reply.id == decode_question(data).id
+
+
+def test_a_table_with_a_unit_must_know_its_number_of_persons(ledger: Ledger) -> None:
+    schema = replace(SCHEMA, unit=Unit("patient", max_records=2))
+    with pytest.raises(ValueError, match="knows its number of persons"):
+        gate(ledger, study("independent", schema=schema), table(schema=schema))
 
 
 def test_schemas(ledger: Ledger) -> None:
