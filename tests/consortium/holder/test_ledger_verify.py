@@ -57,6 +57,7 @@ def path(tmp_path: Path) -> Path:
         ("UPDATE meta SET value = x'00' WHERE key = 'ledger'", "entry 1: its head"),
         ("DELETE FROM meta WHERE key = 'ledger'", 'its secret "ledger" is missing'),
         ("DROP TABLE entries", "cannot be used"),
+        ("UPDATE entries SET notes = NULL WHERE sequence = 2", "entry 2: it is neither salted nor unsalted"),
     ],
 )
 def test_edits_show(statement: str, fault: str, path: Path) -> None:
@@ -64,6 +65,21 @@ def test_edits_show(statement: str, fault: str, path: Path) -> None:
     assert faults(path) == ""
     edit(path, "PRAGMA foreign_keys=OFF", statement)
     assert fault in faults(path)
+
+
+def test_a_file_that_sqlite_finds_damaged_is_said_to_be_and_looked_at_no_further(path: Path) -> None:
+    """A row that is missing from its index: every page can be read, and yet they contradict each other."""
+    fill(path)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA writable_schema=ON")
+    connection.execute("CREATE TABLE spare (a)")
+    connection.execute(
+        "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'spare')"
+        " WHERE type = 'table' AND name = 'notes'"
+    )
+    connection.close()
+    assert faults(path).startswith("the file is damaged: ")
+    assert ";" not in faults(path)
 
 
 CAP = '{"class":"pure","epsilon":"9"}'
