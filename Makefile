@@ -7,7 +7,7 @@ PEERS := .venv-peers
 DPMM := .venv-dpmm
 WORKERS ?= 2
 
-.PHONY: help demo test lint format bench bench-quality bench-accuracy bench-tables bench-rivals help-pages peers soak lock clean
+.PHONY: help demo test lint format bench bench-quality bench-accuracy bench-tables bench-rivals bench-curves help-pages peers soak lock clean
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench-quality  accuracy of all strategies beside public systems, on Diabetes (long)"
 	@echo "make bench-accuracy  cross entropies of every strategy on Diabetes (about 5 minutes)"
 	@echo "make bench-rivals  AIM on real and made tables of many kinds (hours; make peers first)"
+	@echo "make bench-curves  bits of adaptive over epsilon, holders and records (an hour), tables and figures of docs/accuracy.md"
 	@echo "make peers  install dpart, DataSynthesizer, dpmm and real tables into $(PEERS) and $(DPMM), to compare with"
 	@echo "make soak   long fuzz and fault runs"
 	@echo "make lock   pin the newest dependencies again (needs uv)"
@@ -82,6 +83,11 @@ bench-tables: $(PEERS)/.ready
 bench-rivals: $(READY) $(DPMM)/.ready bench-tables
 	@$(BIN)/python -m bench.rivals --dpmm $(DPMM)/bin/python --tables $(PEERS)/tables --tables $(PEERS)/untouched \
 		--keep $(DPMM)/runs --out docs/figures/rivals.json
+
+bench-curves: $(READY) bench-tables
+	@$(BIN)/python -m bench.curves measure --tables $(PEERS)/tables bounds diabetes made edge epsilon holders records cost
+	@$(BIN)/python -m bench.curves_page print
+	@$(BIN)/python -m bench.curves_page draw
 
 soak: $(READY)
 	@PANBAYES_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/soak

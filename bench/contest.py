@@ -2,14 +2,16 @@
 
 ``python -m bench.contest learn --tables FOLDER --out ours.json NAME...`` learns and appends one object per run to the
 file. ``python -m bench.contest compare ours.json docs/figures/rivals.json`` prints for every table and ε the mean of
-our seeds beside AIM's better setting, measure by measure, under (ε, 10⁻⁹), add-remove, for one holder. Untouched
-tables are learned from only when they are asked for by name and their folder is given.
+our seeds beside AIM's better setting, measure by measure, under (ε, 10⁻⁹), add-remove, for one holder. ``page`` prints
+the same for docs/accuracy.md, with every ε, privacy and number of holders that was measured. Untouched tables are
+learned from only when they are asked for by name and their folder is given.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
 import sys
 import time
@@ -22,14 +24,16 @@ import numpy as np
 
 from bench.measures import of_network
 from bench.quality import DELTA, Method, learned
-from bench.real_tables import DEVELOPMENT
+from bench.real_tables import DEVELOPMENT, UNTOUCHED
 from bench.rivals import MADE
 from bench.subjects import subject
 
-__all__ = ["compare", "learn", "main"]
+__all__ = ["compare", "learn", "main", "page"]
 
 LOWER: Final = ("bits", "pairs", "triples", "pairs_tenfold")
 HIGHER: Final = ("accuracy", "auc", "accuracy_linear", "auc_linear")
+SHOWN: Final = {"bits": 2, "pairs": 4, "triples": 4, "accuracy": 3, "auc": 3, "accuracy_linear": 3, "auc_linear": 3}
+"""The measures of the page, and their digits."""
 
 
 def learn(names: Sequence[str], folders: Sequence[Path], methods: Sequence[Method], out: Path) -> None:
@@ -85,6 +89,47 @@ def compare(ours: Sequence[dict[str, Any]], rivals: Sequence[dict[str, Any]]) ->
     return lines
 
 
+def page(ours: Sequence[dict[str, Any]], rivals: Sequence[dict[str, Any]], names: Sequence[str]) -> list[str]:
+    """Return a table in Markdown: our mean, beside AIM's better setting where that was run under the same privacy.
+
+    The better mean is bold where it is better by more than two standard errors of ours.
+    """
+    head = ("", "privacy", "holders", *SHOWN)
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    done = [row for row in rivals if "failed" not in row]
+    settings = ("epsilon", "delta", "adjacency", "holders")
+    kinds = dict.fromkeys(tuple(row["method"][key] for key in settings) for row in ours)
+    for epsilon, delta, adjacency, holders in sorted(kinds, key=lambda kind: (kind[3], kind[1] == "0", float(kind[0]))):
+        for name in names:
+            mine = [
+                row
+                for row in ours
+                if row["table"] == name
+                and tuple(row["method"][key] for key in settings) == (epsilon, delta, adjacency, holders)
+            ]
+            theirs = [row for row in done if (row["table"], row["epsilon"]) == (name, epsilon)]
+            theirs = theirs if (delta, adjacency, holders) == (str(DELTA), "add-remove", 1) else []
+            private = f"{epsilon}, pure, {adjacency}" if delta == "0" else f"({epsilon}, 10⁻⁹), {adjacency}"
+            if mine:
+                cells = [_cell(mine, theirs, measure) for measure in SHOWN]
+                lines.append("| " + " | ".join([name, private, str(holders), *cells]) + " |")
+    return lines
+
+
+def _cell(mine: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]], measure: str) -> str:
+    values = [row[measure] for row in mine]
+    left, digits = float(np.mean(values)), SHOWN[measure]
+    if not theirs:
+        return f"{left:.{digits}f}"
+    right = _better(theirs, measure)
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.inf
+    texts = [f"{left:.{digits}f}", f"{right:.{digits}f}"]
+    if abs(left - right) > 2 * error:
+        better = int((left > right) != (measure in HIGHER))
+        texts[better] = f"**{texts[better]}**"
+    return " / ".join(texts)
+
+
 def main(arguments: list[str]) -> int:
     """Learn, or compare; see the module."""
     parser = argparse.ArgumentParser(prog="bench.contest", description=__doc__)
@@ -104,7 +149,14 @@ def main(arguments: list[str]) -> int:
     comparing = verbs.add_parser("compare")
     comparing.add_argument("ours", type=Path)
     comparing.add_argument("rivals", type=Path)
+    paging = verbs.add_parser("page")
+    paging.add_argument("ours", type=Path)
+    paging.add_argument("rivals", type=Path)
+    paging.add_argument("names", nargs="*", default=[*DEVELOPMENT, *UNTOUCHED])
     given = parser.parse_args(arguments)
+    if given.verb == "page":
+        print("\n".join(page(json.loads(given.ours.read_text()), json.loads(given.rivals.read_text()), given.names)))
+        return 0
     if given.verb == "compare":
         print("\n".join(compare(json.loads(given.ours.read_text()), json.loads(given.rivals.read_text()))))
         return 0

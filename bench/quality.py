@@ -3,7 +3,7 @@
 ``python -m bench.quality`` prints one table: test cross entropy in bits, mean total variation distance over all pairs
 of attributes between as many synthetic records and the training records, CPU-seconds and peak memory; the mean over
 several seeds, the same 80/20 split for all. ``--validation`` takes a fifth of the training records instead of the test
-records, for choosing between variants. ``--figures FOLDER`` draws bits against ε and against the number of holders.
+records, for choosing between variants.
 
 Every method runs in a process of its own (its memory is its own). Noise is simulated: it has the law of the secure one,
 and a seed. Peers are run once each by interpreters of their own (``make peers``); they are given the same codes, ε, δ
@@ -175,7 +175,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--validation", action="store_true")
     parser.add_argument("--dpmm", default=".venv-dpmm/bin/python", help="the interpreter that has dpmm")
     parser.add_argument("--dpart", default=".venv-peers/bin/python", help="the interpreter that has dpart")
-    parser.add_argument("--figures", type=Path)
     given = parser.parse_args(arguments)
     if given.one:
         print(json.dumps(asdict(measure(Method(**json.loads(given.one))))))
@@ -196,10 +195,6 @@ def main(arguments: list[str]) -> int:
             found = measure_peer(peer, interpreter)
             if found:
                 print(row(peer, [found]), flush=True)
-    if given.figures:
-        from bench.quality_figures import draw
-
-        draw(given.figures, seeds=given.seeds)
     return 0
 
 

@@ -145,12 +145,14 @@ def _without_a_list(database: duckdb.DuckDBPyConnection) -> None:
         del frame
     for users in (10**5, 10**7):
         series = pl.Series("id", rng.integers(0, users, EVENTS))
-        frame, ids = series.to_frame(), series.to_numpy()
+        frame, column = series.to_frame(), series.to_arrow()
+        database.register("arrow", pa.table({"id": column}))
         database.execute("create or replace table events as select * from frame")
         rates = _race(
             {
-                "panbayes": partial(counter.update, ids),
+                "panbayes": partial(counter.update, column),
                 "DuckDB": partial(_count, database),
+                "DuckDB from Arrow": partial(_count, database, "arrow"),
                 "polars": series.approx_n_unique,
             },
             EVENTS,

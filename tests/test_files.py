@@ -232,7 +232,7 @@ def test_no_room_while_a_table_is_written_is_an_error_about_the_output(
 
 
 def test_a_name_with_a_nul_is_an_error_about_the_output(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"--output: found '.*a\\x00b'; give the name of a file"):
+    with pytest.raises(InputError, match=r"^--output: holds a NUL, which no path can"):
         write_text(f"{tmp_path}/a\0b", "x")
 
 
@@ -268,6 +268,48 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
             write_text(tmp_path / name, "x")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("north.ledger", "a ledger"),
+        ("north.ledger-attempt", "what is kept beside north.ledger"),
+        ("north.ledger-journal", "what is kept beside north.ledger"),
+        ("north.db-attempt", "what is kept beside north.db"),
+        ("north.db-wal", "what is kept beside north.db"),
+        ("north.db-shm", "what is kept beside north.db"),
+        ("lock", "the lock of the ledgers beside it"),
+    ],
+)
+def test_what_is_kept_beside_a_ledger_is_neither_replaced_nor_made(
+    name: str, told: str, there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a ledger has a name of its own choice, and by a name that is relative or goes through a link."""
+    folder = tmp_path / "ledgers"
+    folder.mkdir()
+    (folder / "north.db").write_bytes(b"SQLite format 3\0")
+    if there:
+        (folder / name).write_bytes(b"kept")
+    (tmp_path / "elsewhere").symlink_to(folder)
+    monkeypatch.chdir(folder)
+    before = sorted(folder.iterdir())
+    for target in (folder / name, tmp_path / "elsewhere" / name, Path(name)):
+        with pytest.raises(InputError, match=f"^--output: .*{name} is the name of {told}; give another file"):
+            write_text(target, "x")
+    assert sorted(folder.iterdir()) == before
+    assert not there or (folder / name).read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize(
+    "name", ["lock", "first-attempt", "clock", "journal", "model.ledgers", "north.ledger-attempts", "ledgers/clock"]
+)
+def test_names_like_those_beside_a_ledger_are_free_where_there_is_none(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    for text in ("old", "new"):
+        write_text(tmp_path / name, text)
+        assert (tmp_path / name).read_text() == text
 
 
 def test_a_name_that_is_too_long_is_an_error_about_the_output(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from panbayes.bayesnet.network import Network as Network
     from panbayes.bayesnet.network import read_bif as read_bif
     from panbayes.bayesnet.results import Classification as Classification
+    from panbayes.bayesnet.results import Expectation as Expectation
     from panbayes.bayesnet.results import Posterior as Posterior
     from panbayes.consortium.agreement.study import Study as Study
     from panbayes.consortium.local.learn import learn as learn
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from panbayes.stream.estimator import DensityEstimator as DensityEstimator
     from panbayes.stream.flipped_copy import FlippedCopies as FlippedCopies
     from panbayes.stream.flipped_copy import FlippedCopy as FlippedCopy
+    from panbayes.stream.ids.records import Records as Records
     from panbayes.stream.panel_estimate import PanelEstimate as PanelEstimate
     from panbayes.stream.portfolio import portfolio as portfolio
     from panbayes.stream.statistics.methods.density import Density as Density
@@ -69,6 +71,7 @@ _PLACES: Final = {
     "DensityEstimator": "panbayes.stream.estimator",
     "DistinctCounter": "panbayes.stream.distinct_counter",
     "DistinctEstimate": "panbayes.stream.distinct_estimate",
+    "Expectation": "panbayes.bayesnet.results",
     "FlippedCopies": "panbayes.stream.flipped_copy",
     "FlippedCopy": "panbayes.stream.flipped_copy",
     "HolderFailedError": "panbayes.errors",
@@ -80,6 +83,7 @@ _PLACES: Final = {
     "PanelEstimate": "panbayes.stream.panel_estimate",
     "Posterior": "panbayes.bayesnet.results",
     "PrivacyStatement": "panbayes.privacy.statement",
+    "Records": "panbayes.stream.ids.records",
     "Returning": "panbayes.stream.statistics.methods.thinning",
     "Schema": "panbayes.schema.schema",
     "Share": "panbayes.stream.visits_estimate",
@@ -104,6 +108,7 @@ __all__ = [
     "DensityEstimator",
     "DistinctCounter",
     "DistinctEstimate",
+    "Expectation",
     "FlippedCopies",
     "FlippedCopy",
     "HolderFailedError",
@@ -115,6 +120,7 @@ __all__ = [
     "PanelEstimate",
     "Posterior",
     "PrivacyStatement",
+    "Records",
     "Returning",
     "Schema",
     "Share",

@@ -27,6 +27,7 @@ from panbayes.errors import InputError
 
 __all__ = [
     "check_output",
+    "check_path",
     "new_file",
     "output_file",
     "remove_unfinished",
@@ -37,7 +38,9 @@ __all__ = [
     "writing",
 ]
 
-_KEPT_NAMES: Final = re.compile(r".*\.ledger(-journal|-wal|-shm|-attempt)?", re.DOTALL)
+_LEDGER: Final = ".ledger"
+_BESIDE: Final = re.compile(r"(.*)-(?:journal|wal|shm|attempt)", re.DOTALL)
+_CABINET, _LOCK = "ledgers", "lock"
 _KEPT_BEGINNINGS: Final = {
     b"SQLite format 3\0": "a ledger or another database",
     b"panbayes stream\n": "the state of a stream",
@@ -112,18 +115,20 @@ def write_text(
 def check_output(path: str | Path, *, argument: str = "--output", inputs: Iterable[object] = ()) -> None:
     """Refuse to replace what is no regular file, what is kept for good, and what is read.
 
-    Kept are ledgers, by their name or their first bytes, other databases, and states of streams. Read are the
-    ``inputs``: one that is a path to the very same file, also by another name or through a link, is not replaced.
+    Kept are ledgers, by their name or their first bytes, what lies beside them, other databases, and states of
+    streams; a name that a ledger or something beside it would have is refused also where nothing has it yet. Read are
+    the ``inputs``: one that is a path to the very same file, also by another name or through a link, is not replaced.
     """
-    target = Path(path)
+    target = check_path(path, argument=argument)
     try:
+        named = _kept_name(target)
+        if named:
+            raise InputError(argument, found=f"{target} is the name of {named}", remedy="give another file")
         found = target.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return  # Nothing to lose; whether the folder is there shows when the file is made.
     except OSError as error:
         raise _refused(target, error, argument=argument, remedy="give another file") from None
-    except ValueError:
-        raise InputError(argument, found=f"found {str(path)!r}", remedy="give the name of a file") from None
     if stat.S_ISDIR(found.st_mode):
         raise InputError(argument, found=f"{target} is a directory", remedy="give the name of a file")
     if stat.S_ISLNK(found.st_mode):
@@ -135,6 +140,14 @@ def check_output(path: str | Path, *, argument: str = "--output", inputs: Iterab
     kept = _kept(target, argument=argument)
     if kept:
         raise InputError(argument, found=f"{target} is {kept}", remedy="give another file")
+
+
+def check_path(path: str | Path, *, argument: str | None = None) -> Path:
+    """Return a path; refuse one with a NUL, which the system would call a wrong value of no argument."""
+    if "\0" in str(path):
+        named = repr(str(path)) if argument is None else argument
+        raise InputError(named, found="holds a NUL, which no path can", remedy="check the path")
+    return Path(path)
 
 
 def remove_unfinished() -> None:
@@ -174,9 +187,6 @@ def _is_same(found: os.stat_result, given: object) -> bool:
 
 
 def _kept(target: Path, *, argument: str) -> str | None:
-    # A ledger goes by its name alone where it can: to open and close one would release the locks of this process.
-    if _KEPT_NAMES.fullmatch(target.name):
-        return "a ledger"
     try:
         handle = os.open(target, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
@@ -185,6 +195,21 @@ def _kept(target: Path, *, argument: str) -> str | None:
         return _KEPT_BEGINNINGS.get(os.read(handle, 16))
     finally:
         os.close(handle)
+
+
+def _kept_name(target: Path) -> str | None:
+    """Return what is kept by such a name.
+
+    A ledger goes by its name alone where it can: to open and close one would release the locks of this process.
+    """
+    beside = _BESIDE.fullmatch(target.name)
+    if target.name.endswith(_LEDGER):
+        return "a ledger"
+    if beside and (beside[1].endswith(_LEDGER) or target.with_name(beside[1]).is_file()):
+        return f"what is kept beside {beside[1]}"
+    if target.name == _LOCK and Path(os.path.realpath(target.parent)).name == _CABINET:
+        return "the lock of the ledgers beside it"
+    return None
 
 
 def _keep_permissions(target: Path, temporary: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 
 from panbayes.bayesnet.factors import Factors
 from panbayes.bayesnet.formats.model_json import VERSION, decode_factors, encode_factors
+from panbayes.bayesnet.formats.replicates_json import ReplicatesPart
 from panbayes.bayesnet.network import Network
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import Pure
@@ -22,9 +24,11 @@ from panbayes.privacy.composition import Sequential, Step
 from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Selection, Together
 from panbayes.privacy.statement import PrivacyStatement
 from tests.bayesnet.brute import random_network, seeds, tricky_schema
+from tests.bayesnet.uncertainty.made import replicates
 
 GOLDEN = Path(__file__).parent / "golden" / "model_v1.json"
 GOLDEN_EVENTS = GOLDEN.with_name("model_v2.json")
+GOLDEN_ERROR = GOLDEN.with_name("model_v3.json")
 
 
 def statement() -> PrivacyStatement:
@@ -105,6 +109,82 @@ def test_files_of_version_2_stay_readable() -> None:
     assert json.loads(GOLDEN_EVENTS.read_bytes())["version"] == 2
 
 
+def test_files_of_version_3_stay_readable() -> None:
+    """Written once and kept: it holds replicates."""
+    network = Network.load(GOLDEN_ERROR)
+    assert network.error == replicates()
+    assert network != replace(network, error=None)
+    assert network != replace(network, error=replicates(2))
+    assert network.posterior("b", {"a": "q"}).interval("y") is not None
+    assert encode_factors(network) == GOLDEN_ERROR.read_bytes()
+    assert json.loads(GOLDEN_ERROR.read_bytes())["version"] == 3
+    assert network.with_privacy(statement()).error == network.error
+
+
+def resealed_error(change: dict[str, object]) -> bytes:
+    """The golden file with another error; ``first`` are the merges of its first attribute."""
+    content = json.loads(GOLDEN_ERROR.read_bytes())
+    others = content["error"]["merges"][1:]
+    content["error"].update({"merges": [change["first"], *others]} if "first" in change else change)
+    fields = [content[name] for name in ("format", "version", "schema", "structure", "tables", "privacy", "about")]
+    if "extra" not in change:
+        fields.append(msgspec.convert(content["error"], ReplicatesPart))  # its fields are encoded in their own order
+    seal = hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()
+    return json.dumps({**content, "checksum": seal}).encode()
+
+
+def test_the_checksum_covers_the_error() -> None:
+    content = json.loads(GOLDEN_ERROR.read_bytes())
+    content["error"]["laws"] = content["error"]["laws"].replace("A", "B", 1)
+    damage(json.dumps(content).encode(), "does not match its own checksum")
+    damage(json.dumps({**content, "version": 2}).encode(), "not a whole model file")
+    assert decode_factors(resealed_error({})) == Network.load(GOLDEN_ERROR)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"extra": 1},
+        {"draws": 0},
+        {"draws": -3},
+        {"draws": 2},
+        {"draws": 10**9},
+        {"draws": 1},
+        {"laws": ""},
+        {"laws": "A"},
+        {"laws": "AAAA"},
+        {"laws": "%%%%"},
+        {"laws": "ø"},
+        {"parameters": ""},
+        {"merges": []},
+        {"first": [0, 1, 2]},
+        {"first": [1, 0]},
+        {"first": [0, 4]},
+        {"first": [-1, 1]},
+        {"first": [0, 1, 1, 2]},
+        {"first": [0, 1, 2, 1]},
+        {"first": [0, 1, 0, 1]},
+        {"tables": []},
+        {"tables": [[]]},
+        {"tables": [[[1, 3], [0, 3]], [[1, 2], [2, 3]]]},
+        {"tables": [[[0, 3], [0, 3]], [[1, 2], [2, 3]]]},
+        {"tables": [[[-2, 3], [1, 3]], [[1, 2], [2, 3]]]},
+        {"tables": [[[0, 3], [4, 3]], [[1, 2], [2, 3]]]},
+        {"tables": [[[0, 5], [1, 3]]]},
+        {"tables": [[[0, 3], [1, 1]], [[0, 4], [1, 3]]]},
+        {"tables": [[[0, 0], [1, 3]], [[1, 2], [2, 3]]]},
+        {"tables": [[[0, 2], [1, 3]], [[1, 2], [2, 3]]]},
+        {"tables": [[[0, 10**12], [1, 3]], [[1, 2], [2, 3]]]},
+        {"unseen": {"records": 0.0, "noise": 1.0, "passed": 0.0}},
+        {"unseen": {"records": 1e4, "noise": -1.0, "passed": 0.0}},
+        {"unseen": {"records": 1e4, "noise": 1.0, "passed": -0.5}},
+    ],
+    ids=str,
+)
+def test_a_sealed_error_that_does_not_fit_is_refused(change: dict[str, object]) -> None:
+    damage(resealed_error(change), "model.json")
+
+
 def test_white_space_does_not_matter() -> None:
     network = private_network()
     assert decode_factors(json.dumps(json.loads(encode_factors(network)), indent=1).encode()) == network
@@ -139,7 +219,7 @@ def test_edited_words_are_noticed(path: tuple[str, str]) -> None:
 def test_newer_and_other_files_are_refused() -> None:
     content = json.loads(encode_factors(private_network()))
     newer = {**content, "version": VERSION + 1, "novelty": 1}
-    damage(json.dumps(newer).encode(), "version 3 of the format; this panbayes reads up to version 2")
+    damage(json.dumps(newer).encode(), "version 4 of the format; this panbayes reads up to version 3")
     damage(json.dumps({**content, "version": 0}).encode(), "impossible version")
     damage(json.dumps({**content, "format": "cake"}).encode(), "is not a panbayes model")
     damage(json.dumps({**content, "extra": 1}).encode(), "not a whole model file")

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.contest import compare
+from bench.contest import compare, page
+from bench.curves import SETS, alone, points
 from bench.measures import area_under_curve, distance, of_records, references, triples_distance
+from bench.quality import Method
 from bench.real_tables import DEVELOPMENT, UNTOUCHED
 from bench.stress_tables import STRESS, make
 from bench.subjects import Subject, as_table, subject
@@ -143,3 +145,44 @@ def test_real_tables_are_declared_without_slips() -> None:
         assert len(set(columns)) == len(columns)
         assert {source.target, *source.edges, *source.names.split()} <= set(columns)
         assert all(list(edges) == sorted(set(edges)) for edges in source.edges.values())
+
+
+def run(epsilon: str, seed: int, bits: float, area: float) -> dict[str, Any]:
+    method = {"epsilon": epsilon, "delta": "1/1000000000", "adjacency": "add-remove", "holders": 1, "seed": seed}
+    measures = dict.fromkeys(("pairs", "triples", "accuracy", "accuracy_linear", "auc_linear"), 0.5)
+    return {"table": "wages", "method": method, "bits": bits, "auc": area, **measures}
+
+
+def test_the_page_sets_the_better_one_in_bold_only_beyond_two_standard_errors() -> None:
+    ours = [run("1", 0, 30.0, 0.80), run("1", 1, 30.2, 0.90), run("0.1", 0, 33.0, 0.6)]
+    rival = {"table": "wages", "epsilon": "1", "rounds": 2, "bits": 31.0, "bits_refit": 30.9, "auc": 0.9}
+    rival |= dict.fromkeys(("pairs", "triples", "accuracy", "accuracy_linear", "auc_linear"), 0.4)
+    lines = page(ours, [rival], ["wages", "churn"])
+    assert len(lines) == 4
+    alone, beside = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:])
+    assert alone[:4] == ["wages", "(0.1, 10⁻⁹), add-remove", "1", "33.00"]
+    assert beside[1] == "(1, 10⁻⁹), add-remove"
+    assert beside[3:6] == ["**30.10** / 30.90", "0.5000 / **0.4000**", "0.5000 / **0.4000**"]
+    assert beside[6:8] == ["**0.500** / 0.400", "0.850 / 0.900"]
+
+
+def test_a_curve_holds_every_run_once_and_seeds_of_their_own() -> None:
+    for name in SETS:
+        found = list(points(name))
+        assert len(set(found)) == len(found)
+        assert (name == "bounds") == (not found)
+        assert {point.seed for point in found} <= {0, 1, 2}
+
+
+def test_single_attributes_under_noise_come_close_as_epsilon_grows() -> None:
+    training = table(4000, 6)
+    private = "1/1000000000", "add-remove"
+    exact = [np.bincount(row, minlength=size) / 4000 for row, size in zip(training.codes, SIZES, strict=True)]
+    apart = [
+        max(
+            float(np.abs(law - truth).max())
+            for law, truth in zip(alone(Method("alone", epsilon, *private), training).tables, exact, strict=True)
+        )
+        for epsilon in ("0.01", "1", "1000")
+    ]
+    assert apart[2] < 0.002 < apart[1] < 0.05 < apart[0]

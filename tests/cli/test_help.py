@@ -70,7 +70,8 @@ def test_the_examples_are_one_working_session(tmp_path: Path) -> None:
     for seed, name in enumerate(("north", "south", "test")):
         population.sample_table(2000, seed).decoded().write_csv(tmp_path / f"{name}.csv")
     (tmp_path / "visits.txt").write_text("".join(f"{i}\n" for i in range(500)), encoding="utf-8")
-    (tmp_path / "visits.csv").write_text("day,user\n" + "".join(f"1,{i}\n" for i in range(500)), encoding="utf-8")
+    rows = "".join(f"1,{i},DE\n" for i in range(500))
+    (tmp_path / "visits.csv").write_text("day,user,country\n" + rows, encoding="utf-8")
     for line in in_order():
         if line.startswith("panbayes dataset"):
             continue

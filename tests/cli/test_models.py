@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -55,7 +56,7 @@ def model(folder: Path) -> Path:
     return folder / "model.json"
 
 
-def told(panbayes: Panbayes, *arguments: str) -> dict[str, object]:
+def told(panbayes: Panbayes, *arguments: str) -> dict[str, Any]:
     done = panbayes(*arguments, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -103,6 +104,54 @@ def test_the_whole_job(model: Path, panbayes: Panbayes) -> None:
     told(panbayes, "export", "model.json", "model.bif")
     again = Network.load(folder / "model.bif")
     assert again.schema.names == Network.load(model).schema.names
+
+
+def test_a_model_that_knows_no_error_says_so(model: Path, panbayes: Panbayes) -> None:
+    assert model.exists()
+    found = told(panbayes, "query", "model.json", "age | insulin=Up")
+    assert found["interval"] is None
+    assert found["remarks"] == ["No error is known: the model does not keep what its measurements would also allow."]
+    assert set(found["expectation"]) == {"mean"}
+    assert all("low" not in row for row in found["posterior"])
+    assert "No error is known" in panbayes("query", "model.json", "insulin").stdout
+    assert "No error is known" in panbayes("show", "model.json").stdout
+    assert told(panbayes, "show", "model.json")["error"] is None
+    told(panbayes, "classify", "model.json", "test.csv", "--target", "insulin", "-o", "classes.csv")
+    assert "insulin_low" not in pl.read_csv(model.parent / "classes.csv").columns
+
+
+def test_answers_come_with_intervals(folder: Path, panbayes: Panbayes) -> None:
+    (folder / "adaptive.toml").write_text(STUDY.replace("privbayes", "adaptive"))
+    learned = ("learn", "adaptive.toml", "--holder", "clinic=clinic.csv", "-o", "known.json", "--state", "known")
+    assert panbayes(*learned).returncode == 0
+    network = Network.load(folder / "known.json")
+    found = told(panbayes, "query", "known.json", "age | insulin=Up")
+    answer = network.posterior("age", {"insulin": "Up"})
+    assert found["interval"] == 0.9
+    for row in found["posterior"]:
+        assert (row["low"], row["high"]) == answer.interval(*row["values"])
+        assert row["low"] <= row["probability"] <= row["high"]
+    mean = network.expectation("age", {"insulin": "Up"})
+    assert mean.interval is not None
+    assert found["expectation"] == {"mean": mean.mean, "low": mean.interval[0], "high": mean.interval[1]}
+    text = panbayes("query", "known.json", "age | insulin=Up").stdout
+    assert "probability  90 % interval" in text
+    assert str(mean) in text
+    assert told(panbayes, "query", "known.json", "insulin")["expectation"] is None
+    assert told(panbayes, "query", "known.json", "age, sex")["expectation"] is None
+
+    shown = told(panbayes, "show", "known.json")["error"]
+    intervals = network.intervals()
+    assert intervals is not None
+    assert shown["largest"]["age"] == pytest.approx(float((intervals["age"][:, 1] - intervals["age"][:, 0]).max()) / 2)
+    assert 1 <= shown["groups"]["age"] <= network.schema.sizes[network.schema.index("age")]
+    assert "groups  error    depends on" in " ".join(panbayes("show", "known.json").stdout.split("\n"))
+
+    done = panbayes("classify", "known.json", "test.csv", "--target", "insulin", "-o", "classes.csv")
+    assert "goes from insulin_low to insulin_high" in done.stdout
+    classes = pl.read_csv(folder / "classes.csv")
+    assert (classes["insulin_low"] <= classes["insulin_probability"]).all()
+    assert (classes["insulin_probability"] <= classes["insulin_high"]).all()
 
 
 def test_the_same_study_again_is_free_and_the_same(model: Path, panbayes: Panbayes) -> None:

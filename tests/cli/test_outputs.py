@@ -86,9 +86,10 @@ def test_ledgers_and_states_are_never_replaced(command: tuple[str, ...], folder:
     journal = folder / "ledgers" / f"{ledger.name}-journal"
     journal.touch()
     for kept, what in (
-        (ledger, "a ledger"),
-        (journal, "a ledger"),
-        (folder / "ledgers" / f"{ledger.name}-attempt", "a ledger"),
+        (ledger, "the name of a ledger"),
+        (journal, f"the name of what is kept beside {ledger.name}"),
+        (folder / "ledgers" / f"{ledger.name}-attempt", f"the name of what is kept beside {ledger.name}"),
+        (folder / "ledgers" / "lock", "the name of the lock of the ledgers beside it"),
         (folder / "renamed.csv", "a ledger or another database"),
         (folder / "visits.csv", "the state of a stream"),
     ):

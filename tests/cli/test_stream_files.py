@@ -69,7 +69,8 @@ def test_the_owner_of_the_data_can_ask_how_many_rows_would_count(here: Here, tmp
     more = 2 if name in ("in.csv", "in.ndjson") else 0
     column = () if name == "in.txt" else ("--column", "id")
     done = here("stream", "check", name, "--universe", "640", *column, "--json")
-    assert json.loads(done.stdout) == {"rows": 7 + more, "counted": 3, "outside": 2, "missing": 2 + more}
+    told = {"rows": 7 + more, "left_out": 0, "counted": 3, "outside": 2, "missing": 2 + more}
+    assert json.loads(done.stdout) == told
     shown = here("stream", "check", name, "--universe", "640", *column).stdout
     assert "For the holder's eyes only" in shown
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -224,3 +225,59 @@ def test_a_feed_that_waits_for_input_ends_when_asked(exact: Path) -> None:
     assert process.communicate(timeout=60)[0] == b""
     assert process.returncode == 130
     assert present(exact) == set()
+
+
+AGAIN = """
+import os, signal, sys
+from panbayes.stream.state import mapped
+
+before = mapped.MappedState.settle
+number = int(sys.argv.pop(1))
+
+def settle(state):
+    # The batch was applied, and is being brought to the disk: once the first signal was heard, here comes the second.
+    if asked():
+        os.kill(os.getpid(), number)
+    before(state)
+
+def asked():
+    return any(stop.asked for stop in stops)
+
+from panbayes.stream.ids import stopping
+stops = []
+made = stopping.Stop.__init__
+def init(self):
+    made(self)
+    stops.append(self)
+stopping.Stop.__init__ = init
+mapped.MappedState.settle = settle
+from panbayes.cli.main import run
+run()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_second_signal_during_the_flush_loses_nothing(exact: Path, number: signal.Signals) -> None:
+    """What was fed before stays, what was read until the first signal counts, and the file is whole."""
+    done = start_feeding(exact.parent)
+    done.communicate(b"1\n2\n", timeout=60)
+    process = subprocess.Popen(
+        [sys.executable, "-c", AGAIN, str(int(number)), "stream", "feed", "s.state"],
+        cwd=exact.parent,
+        env=environment(exact.parent),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=default_signals,
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"5\n6\n63")
+    process.stdin.flush()
+    wait_until_read(process)
+    process.send_signal(signal.SIGTERM)
+    output, errors = process.communicate(timeout=60)
+    # At once: the line of the first signal, which says that all counts, was never reached.
+    assert (process.returncode, output, errors) == (130, b"", b"error: interrupted\n")
+    assert present(exact) == {1, 2, 5, 6}
+    with DensityEstimator.open(exact) as estimator:
+        assert estimator.last() is None

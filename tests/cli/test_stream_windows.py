@@ -97,7 +97,7 @@ def test_a_flipped_copy_is_handed_over(here: Here, tmp_path: Path) -> None:
         (("--universe", "100", "--panel", "30d"), "--panel"),
         (("--universe", "hashed", "--half-life", "7d"), "--expect"),
         (("--universe", "hashed", "--panel", "0"), "--panel"),
-        (("--universe", "100", "--statistic", "visits", "--max", "3", "--periods"), "not for visits"),
+        (("--universe", "100", "--statistic", "visits", "--max", "3", "--half-life", "7"), "densities of two levels"),
         (("--universe", "100", "--flipped", "9", "--eta", "5"), "eta"),
     ],
 )

@@ -41,6 +41,7 @@ def folder(tmp_path: Path) -> Path:
         changed(name='a "quoted" \\ name, ä', epsilon=Fraction(1, 3)),
         changed(epsilon=Fraction("2.5"), delta=Fraction("1e-9"), adjacency="add-remove"),
         changed(strategy="privbayes", degree="auto", theta=Fraction(6), first="sex", score="R"),
+        changed(target="sex", choices="together"),
         changed(strategy="noisy-model", degree=2, split=Fraction("0.25"), mechanism="exponential"),
         changed(strategy="noisy-sufficient-statistics", clip="analyst", learner="chow-liu"),
         changed(strategy="non-private", epsilon=None),
@@ -61,7 +62,9 @@ def test_every_key_is_there_with_its_default(folder: Path) -> None:
     (folder / "study.toml").write_text(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE), encoding="utf-8")
     keys = set(tomllib.loads((folder / "study.toml").read_text(encoding="utf-8")))
     assert keys == {"version", *(field.name for field in fields(Study))} - {"source"}
-    assert Study.load(folder / "study.toml") == changed(first="age")
+    # But for the target: there is none.
+    assert Study.load(folder / "study.toml") == changed(first="age", target="readmitted")
+    assert "If left out, all attributes count alike. target =" in text.replace("\n#", "")
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -88,6 +91,10 @@ def test_a_new_study_can_be_loaded_from_another_folder(folder: Path, panbayes: P
             's.toml, strategy: found "magic"',
         ),
         (("s.toml", "--schema", "clinic.toml", "--epsilon", "much"), "--epsilon: found 'much'"),
+        (
+            ("s.toml", "--schema", "clinic.toml", "--epsilon", "1", "--target", "sexx"),
+            's.toml, target: "sexx" is not in schema "clinic"; did you mean "sex"?',
+        ),
         (("no/s.toml", "--schema", "clinic.toml", "--epsilon", "1"), "STUDY: no/s.toml cannot be written"),
         (("s.toml", "--schema", "clinic.toml", "--epsilon", "1", "--name", " "), "s.toml, name: found an empty text"),
     ],
@@ -128,6 +135,7 @@ def test_show_tells_what_a_holder_has_to_know(folder: Path, panbayes: Panbayes) 
         study.hash,
         str(study.grant),
         "the number of records is private",
+        "at most 10 round trips, and 2 more for every holder, which choose in turns",
         "clinic (approved), 10 attributes",
         "delta = 1e-06",
     ):

@@ -237,7 +237,7 @@ def others(query: Query, name: str, wanted: Fixed) -> Iterator[object]:
     elif isinstance(value, int):
         yield from (other for other in (value - 1, value + 1) if other >= 0)
     elif value is None:
-        yield "4"
+        yield 4 if int in get_args(hint) else "4"
     else:
         yield from _other_texts(str(value))
 

@@ -212,6 +212,22 @@ def test_every_coin_of_discrete_laplace_noise(scale: Fraction, monkeypatch: pyte
         assert not all(seen.admits(z, law(z, float(scale) * wrong)) for z in range(-50, 51)), "no power"
 
 
+def test_every_digit_of_a_coin_is_as_wide_as_the_first() -> None:
+    """A tie that were decided by a wider word would be lost nearly always: too rare to show in any number of draws."""
+    asked: list[int] = []
+
+    def draw(count: int, width: int) -> NDArray[np.uint64]:
+        asked.append(width)
+        return np.full(count, 1 if len(asked) < 4 else 0, dtype=np.uint64)
+
+    bits = Bits(draw, (2, 8))  # 1/3 has the digits 1, 1, 1, … in base 4
+    assert bernoulli(5, Fraction(1, 3), bits=bits).all()
+    assert asked == [2] * 4
+    asked.clear()
+    assert bernoulli_ratios(np.ones(5, dtype=np.uint64), 3, bits=bits).all()
+    assert asked == [2] * 4
+
+
 def test_a_coin_in_a_late_round_is_two_coins() -> None:
     # t·k = 2**48 is too large for one division; 1/k = 2**-17 has the digits 0 (eight times), 2 in base 4.
     top = np.array([2**31], dtype=np.uint64)

@@ -118,6 +118,8 @@ def test_no_more_records_than_scores_are_proved_for() -> None:
 
 def test_several_candidates_and_nothing_at_all() -> None:
     one = score_per_person("I", persons=50, max_records=2, candidates=[(3, 9)])
-    assert score_per_person("I", persons=50, max_records=2, candidates=[(2, 2), (3, 9)]) >= one
+    both = [(2, 2), (3, 9)]
+    assert score_per_person("I", persons=50, max_records=2, candidates=both) >= one
+    assert score_per_person("I", persons=50, max_records=2, candidates=iter(both)) >= one, "they are gone through twice"
     with pytest.raises(InputError, match="candidates: found none"):
         score_per_person("R", persons=50, max_records=2, candidates=[])

@@ -152,3 +152,11 @@ def test_a_statement_keeps_its_events_and_notices_a_forged_one() -> None:
     data["composition"]["sequential"][0]["event"]["laplace"] = "3"
     with pytest.raises(InputError, match="does not describe its event"):
         PrivacyStatement.from_json(data, argument="x")
+
+
+def test_rho_is_exact_and_not_negative() -> None:
+    assert ZeroConcentrated(Fraction(0)).rho == 0
+    with pytest.raises(ValueError, match="rho cannot be negative, found -1/2"):
+        ZeroConcentrated(Fraction(-1, 2))
+    with pytest.raises(TypeError, match="rho must be a Fraction, found float"):
+        ZeroConcentrated(cast(Fraction, 0.5))

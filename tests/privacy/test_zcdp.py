@@ -75,6 +75,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         with pytest.raises(InputError, match=r"^delta: found"):
             rho_for(Fraction(1), delta)
     assert rho_for(Fraction(1), MIN_DELTA) < rho_for(Fraction(1), MAX_DELTA), "the ends that are named are allowed"
+    assert (Fraction("1e-18"), Fraction("1e-3")) == (MIN_DELTA, MAX_DELTA), "those that the remedy names"
 
 
 def test_an_epsilon_too_small_for_its_delta_is_refused() -> None:

@@ -22,7 +22,8 @@ from panbayes.stream.guarantee.loss import joint_loss
 from panbayes.stream.ids.universes.kind import Saved
 from panbayes.stream.laws.counter_law import counter_law
 from panbayes.stream.laws.state_law import COIN
-from panbayes.stream.setup import configure, load_setup, save_setup
+from panbayes.stream.saved_setup import load_setup, save_setup
+from panbayes.stream.setup import configure
 from panbayes.stream.state.coins import seeded_coins
 from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.statistics.methods.visits import Visits
@@ -61,7 +62,7 @@ def test_copies_share_the_budget_with_the_releases() -> None:
         Calibration(copied.epsilon, copied.state_epsilon, copied.law, copied.noise_scale, 3, 3, Fraction(1, 4))
 
 
-@pytest.mark.parametrize(("flipped", "eta"), [(1, 0), (0, 1), (-1, 1), (1, -1), (10_001, Fraction(1, 10**9))])
+@pytest.mark.parametrize(("flipped", "eta"), [(1, 0), (0, 1), (-1, 1), (1, -1), (0, -1), (10_001, Fraction(1, 10**9))])
 def test_a_calibration_of_copies_that_cannot_be_is_refused(flipped: int, eta: Fraction) -> None:
     plain = calibrate(epsilon=Fraction(1), sample=1000, universe=None)
     with pytest.raises(ValueError, match="flipped copies"):

@@ -1,4 +1,4 @@
-"""A state file of version 2, as its first writer wrote it: it means the same, and is at home where it was made."""
+"""State files of versions 2 and 3, as their first writers wrote them: they mean the same where they were made."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ import pytest
 
 from panbayes.errors import InputError
 from panbayes.stream.estimator import DensityEstimator
+from panbayes.stream.grouped_estimate import GroupedEstimate
 from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.records import Records
 from panbayes.stream.state.home import Home
 from panbayes.stream.state.inspection import inspect_state
 from panbayes.stream.state.layout import VERSION
+from panbayes.stream.stream_estimator import StreamEstimator
 
 GOLDEN = Path(__file__).parent / "golden2"
 
@@ -61,5 +64,31 @@ def test_at_home_it_means_the_same_and_goes_on(
         assert estimator.estimate().releases_left == facts["releases_left"] - 1
 
 
+def test_a_file_of_version_3_at_home_means_the_same_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, folder = tmp_path / "state", Path(__file__).parent / "golden3"
+    facts = json.loads((folder / "groups.json").read_text(encoding="utf-8"))
+    place.write_bytes(lzma.decompress((folder / "groups.state.xz").read_bytes()))
+    place.chmod(0o600)
+    found = inspect_state(place)
+    assert (found.version, found.left, found.period) == (3, facts["releases_left"], facts["period"])
+    with pytest.raises(InputError, match="is a copy"):
+        StreamEstimator[GroupedEstimate].open(place)
+    monkeypatch.setattr("panbayes.stream.state.mapped.home_of", lambda _: Home(**facts["home"]))
+    monkeypatch.setattr("panbayes.stream.schedule.time.time", lambda: facts["at_seconds"])
+    with StreamEstimator[GroupedEstimate].open(place) as stream:
+        setup = stream.setup
+        assert (setup.universe.describe(), setup.fields) == (facts["describe"], ("age", "country"))
+        assert setup.calibration.noise_scale == Fraction(facts["noise_scale"])
+        again = stream.estimate()
+        assert again.fresh is False
+        assert [list(found.counts) for found in again.groups.values()] == facts["counts"]
+        monkeypatch.setattr("panbayes.stream.schedule.time.time", lambda: facts["at_seconds"] + 86_400)
+        stream.update(Records(["u1"], {"country": ["DE"], "age": ["20"]}))
+        assert stream.estimate().fresh
+        assert stream.releases_left == facts["releases_left"] - 1
+
+
 def test_a_version_that_is_written_has_a_golden_file() -> None:
-    assert VERSION == 2
+    assert (Path(__file__).parent / f"golden{VERSION}").is_dir()

@@ -17,7 +17,7 @@ import pytest
 from panbayes.errors import InputError
 from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.universes.kind import Saved
-from panbayes.stream.setup import entries_bytes, load_setup, save_setup
+from panbayes.stream.saved_setup import entries_bytes, load_setup, save_setup
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.statistics.methods.statistic import Released
 

@@ -18,7 +18,7 @@ import pytest
 from panbayes.stream.estimator import DensityEstimator
 from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.universes.registry import universe_kinds
-from panbayes.stream.setup import save_setup
+from panbayes.stream.saved_setup import save_setup
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.file import StateFile
 from panbayes.stream.state.release_count import ReleaseCount

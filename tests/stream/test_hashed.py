@@ -26,7 +26,8 @@ from panbayes.stream.ids.universes.hashed import HashedUniverse, Ipv6Bits
 from panbayes.stream.ids.universes.kind import Saved, Universe
 from panbayes.stream.ids.universes.registry import load_universe, read_universe
 from panbayes.stream.laws.quantized_laplace import quantized_laplace
-from panbayes.stream.setup import StreamSetup, configure, load_setup, save_setup
+from panbayes.stream.saved_setup import load_setup, save_setup
+from panbayes.stream.setup import StreamSetup, configure
 from panbayes.stream.state.coins import seeded_coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.memory import MemoryStore

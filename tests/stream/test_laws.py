@@ -20,7 +20,7 @@ from panbayes.stream.laws.quantized import Array, quantize
 from panbayes.stream.laws.quantized_laplace import quantized_laplace
 from panbayes.stream.laws.quantizer import lloyd_max
 from panbayes.stream.laws.registry import DEFAULT_LAW, law_kind, law_kinds
-from panbayes.stream.laws.state_law import COIN, StateLaw
+from panbayes.stream.laws.state_law import COIN, MAX_SCORE, StateLaw
 from tests.stream.law_cases import over_laws
 
 
@@ -118,6 +118,9 @@ def test_bad_laws_are_refused() -> None:
         StateLaw("short", (1, 1), (1, 1), (0, 1))
     with pytest.raises(ValueError, match="larger mean"):
         StateLaw("backwards", (1, COIN - 1), (COIN - 1, 1), (0, 1))
+    assert StateLaw("high", (COIN - 1, 1), (1, COIN - 1), (0, MAX_SCORE)).scores[-1] == MAX_SCORE
+    with pytest.raises(ValueError, match="at most 2"):
+        StateLaw("higher", (COIN - 2, 1, 1), (1, 1, COIN - 2), (0, 1, MAX_SCORE + 1))
 
 
 def test_the_size_of_a_state() -> None:

@@ -80,7 +80,7 @@ def json_field(line: bytes, name: str) -> bytes:
 
 def fast_json_fields(lines: list[bytes], name: str) -> tuple[list[bytes], list[bool]]:
     spans, ask = laid_out(lines), np.zeros(len(lines), dtype=np.bool_)
-    take_json_field(spans.data, spans.starts, spans.lengths, np.frombuffer(name.encode(), dtype=np.uint8), ask)
+    take_json_field(spans.data, spans.starts, spans.lengths, np.frombuffer(name.encode(), dtype=np.uint8), ask, False)
     return texts_of(spans), ask.tolist()
 
 
@@ -233,3 +233,10 @@ def test_a_header_may_come_after_lines_that_cannot_be_read(tmp_path: Path) -> No
     assert [text for batch in batches(str(path), column="id") for text in texts_of(batch)] == [b"7"]
     with pytest.raises(InputError, match="exactly once"):
         list(batches(str(path), column="y"))
+
+
+@pytest.mark.parametrize("number", ["9" * 20, "9" * 5000])
+def test_a_number_that_no_column_has_is_the_users_mistake(tmp_path: Path, number: str) -> None:
+    (tmp_path / "in.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(InputError, match="does not name"):
+        list(batches(str(tmp_path / "in.csv"), column=number))

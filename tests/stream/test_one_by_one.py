@@ -174,3 +174,29 @@ def test_a_small_batch_writes_words_and_a_large_one_does_not(tmp_path: Path, mon
     entries.redraw(np.arange(100), present=True, coins=system_coins)
     assert len(written) == 3
     os.close(entries.descriptor)
+
+
+def test_a_thousand_events_of_a_large_file_write_their_words_and_change_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream of 10⁸ users: 12.5 MB, of which at most 8,000 bytes are handed to the file system."""
+    path, users = tmp_path / "s", 10**8
+    with DensityEstimator.create(path, users, epsilon=1) as estimator:
+        before = np.fromfile(path, dtype=np.uint64)
+        written: list[tuple[int, int]] = []
+        really = os.pwrite
+
+        def watched(descriptor: int, data: bytes, offset: int) -> int:
+            written.append((offset, len(data)))
+            return really(descriptor, data, offset)
+
+        monkeypatch.setattr(os, "pwrite", watched)
+        ids = np.random.default_rng(3).integers(0, users, 1000)
+        estimator.update(ids)
+        after = np.fromfile(path, dtype=np.uint64)
+    words = np.unique(ids // 64)
+    start = min(offset for offset, _ in written) - 8 * int(words[0])
+    assert written == [(start + 8 * int(word), 8) for word in words]
+    changed = np.flatnonzero(before != after) - start // 8
+    assert changed.size > 100
+    assert set(changed.tolist()) <= set(words.tolist())

@@ -174,7 +174,7 @@ def damage(path: Path, how: str) -> None:
         ("longer", "damaged"),
         ("empty", "not a stream state"),
         ("text", "not a stream state"),
-        ("version 9", "version 9; this panbayes reads versions 1 to 2"),
+        ("version 9", "version 9; this panbayes reads versions 1 to 3"),
         ("header changed", "checksum"),
         ("weaker noise", "damaged"),
     ],
@@ -300,7 +300,7 @@ def test_a_record_that_was_written_by_these_tests_is_believed(state: Path) -> No
 
 def test_a_budget_too_small_to_be_drawn_is_the_users_mistake() -> None:
     with pytest.raises(InputError, match="plan fewer releases"):
-        DensityEstimator(1000, epsilon="0.000001", releases=10_000)
+        DensityEstimator(1000, epsilon="0.00001", releases=10_000, state_epsilon="0.00000999")
 
 
 def test_other_refusals(state: Path, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from panbayes.stream.distinct_counter import DistinctCounter
 from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.ids.universes.kind import Saved
-from panbayes.stream.setup import configure, configure_hashed, load_setup, save_setup
+from panbayes.stream.saved_setup import load_setup, save_setup
+from panbayes.stream.setup import configure, configure_hashed
 from panbayes.stream.state.file import StateFile
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.statistics.methods.visits import Visits
@@ -143,8 +144,10 @@ def test_windows_that_cannot_be(panel: str | None, periods: bool, half_life: str
 def test_what_windows_are_not_for() -> None:
     with pytest.raises(InputError, match="hashed"):
         configure(1000, epsilon=1, window=Window(panels=30))
-    with pytest.raises(InputError, match="not for visits"):
-        configure(1000, epsilon=1, statistic=Visits(3), window=Window(anew=True))
+    with pytest.raises(InputError, match="densities of two levels"):
+        configure(1000, epsilon=1, statistic=Visits(3), window=Window(half_life=7))
+    with pytest.raises(InputError, match="users are known"):
+        configure(1000, epsilon=1, statistic=Visits(3), window=Window(panels=7))
     with pytest.raises(InputError, match="two levels"):
         configure(1000, epsilon=1, law="quantized-laplace", levels=4, window=Window(half_life=3))
     with pytest.raises(InputError, match="one tier"):

@@ -5,8 +5,9 @@ stand in schema order). **Axes: the parents in the order of** ``structure.parent
 ``tables[i][parent codes]`` is a distribution over the child's codes and every last-axis sum is one.
 
 The value has never heard of privacy: ``privacy`` is a statement that it carries along unread, and ``about`` a few
-words on where it comes from. Files hold factors (:mod:`panbayes.bayesnet.formats`);
-:class:`panbayes.bayesnet.network.Network` is the same value with questions to ask.
+words on where it comes from. ``error`` is what else the measurements behind it would allow, None if that is not known.
+Files hold factors (:mod:`panbayes.bayesnet.formats`); :class:`panbayes.bayesnet.network.Network` is the same value with
+questions to ask.
 
 Thesis: Definition def_BN; Definition def_BN_factor.
 """
@@ -21,6 +22,7 @@ import numpy as np
 
 from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.errors import InputError
 from panbayes.privacy.statement import PrivacyStatement
 from panbayes.schema.schema import Schema
@@ -39,6 +41,7 @@ class Factors:
     tables: tuple[FloatArray, ...]
     privacy: PrivacyStatement | None = None
     about: Mapping[str, str] = field(default_factory=dict)
+    error: Replicates | None = None
 
     def __post_init__(self) -> None:
         """Check every table's shape, sign and sums; keep read-only contiguous copies."""
@@ -55,6 +58,8 @@ class Factors:
                 remedy=f"give one for each of {len(self.schema)} attributes",
             )
         sizes = self.schema.sizes
+        if self.error is not None and self.error.sizes != list(sizes):
+            raise InputError("error", found="found one of another schema", remedy="give that of this network, or none")
         tables = tuple(self._checked(child, table, sizes) for child, table in enumerate(self.tables))
         object.__setattr__(self, "tables", tables)
         object.__setattr__(self, "about", dict(self.about))
@@ -73,7 +78,7 @@ class Factors:
         return kept
 
     def __eq__(self, other: object) -> bool:
-        """Compare schema, structure, tables (exactly), statement and remarks."""
+        """Compare schema, structure, tables (exactly), statement, remarks and error."""
         if not isinstance(other, Factors):
             return NotImplemented
         return (
@@ -82,6 +87,7 @@ class Factors:
             and all(np.array_equal(a, b) for a, b in zip(self.tables, other.tables, strict=True))
             and self.privacy == other.privacy
             and self.about == other.about
+            and self.error == other.error
         )
 
     def __hash__(self) -> int:

@@ -6,9 +6,9 @@ Its methods only translate names and values into positions and codes, and codes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,8 +24,9 @@ from panbayes.bayesnet.inference.likelihood import classify_codes, log_probabili
 from panbayes.bayesnet.inference.sampling import draw_prior
 from panbayes.bayesnet.network_card import network_card
 from panbayes.bayesnet.questions import Evidence, evidence_codes, impossible, position
-from panbayes.bayesnet.results import Classification, Configuration, Posterior
+from panbayes.bayesnet.results import Classification, Configuration, Expectation, Posterior
 from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.uncertainty.doubt import Doubt
 from panbayes.errors import InputError, nearest
 from panbayes.privacy.statement import PrivacyStatement
 from panbayes.schema.attribute import Attribute
@@ -67,7 +68,7 @@ class Network(Factors):
     @classmethod
     def of(cls, factors: Factors) -> Network:
         """Return the network that has these factors."""
-        return cls(factors.schema, factors.structure, factors.tables, factors.privacy, factors.about)
+        return cls(factors.schema, factors.structure, factors.tables, factors.privacy, factors.about, factors.error)
 
     @classmethod
     def example(cls) -> Network:
@@ -97,6 +98,10 @@ class Network(Factors):
     def engine(self) -> Engine:
         """Exact inference by position and code; its junction tree is compiled once and kept."""
         return Engine(self.structure, self.schema.sizes, self.tables)
+
+    @cached_property
+    def _doubt(self) -> Doubt:
+        return Doubt(self.schema, self.error, self.engine)
 
     def log_prob(self, data: object) -> FloatArray:
         """Return the natural log-probability of every record (−∞ where the network gives probability zero).
@@ -148,6 +153,8 @@ class Network(Factors):
     def posterior(self, targets: str | Sequence[str], evidence: Evidence | None = None) -> Posterior:
         """Return the joint distribution of the targets given the evidence, exactly.
 
+        Where the network knows how wrong it may be, every probability has a 90 % interval (:class:`Posterior`).
+
         >>> round(Network.example().posterior("rain", {"grass": "wet"})["yes"], 4)
         0.3577
         """
@@ -160,20 +167,61 @@ class Network(Factors):
             probabilities = self.engine.posterior(chosen, known)
         except ZeroProbabilityError:
             raise impossible(self.schema, known, argument="evidence") from None
-        return Posterior(tuple(self.schema.attributes[i] for i in chosen), probabilities)
+        attributes = tuple(self.schema.attributes[i] for i in chosen)
+        return Posterior(attributes, probabilities, partial(self._doubt.joint, chosen, known, probabilities))
 
     def posteriors(self, evidence: Evidence | None = None) -> dict[str, FloatArray]:
         """Return the distribution of every single attribute given the evidence, in one pass.
 
+        :meth:`intervals` says how wrong they may be.
+
         >>> Network.example().posteriors({"grass": "dry"})["rain"].round(4).tolist()
         [0.0718, 0.9282]
         """
+        return dict(zip(self.schema.names, self._marginals(self.evidence(evidence)), strict=True))
+
+    def intervals(self, evidence: Evidence | None = None) -> dict[str, FloatArray] | None:
+        """Return the 90 % intervals of what :meth:`posteriors` says; None if no error is known.
+
+        Each is an array with a row (lower end, upper end) for every value.
+
+        >>> Network.example().intervals({"grass": "dry"}) is None
+        True
+        """
         known = self.evidence(evidence)
+        limits = self._doubt.singles(known, self._marginals(known))
+        if limits is None:
+            return None
+        return {name: np.stack(ends, axis=-1) for name, ends in zip(self.schema.names, limits, strict=True)}
+
+    def _marginals(self, known: Mapping[int, int]) -> list[FloatArray]:
         try:
-            marginals = self.engine.posteriors(known)
+            return self.engine.posteriors(known)
         except ZeroProbabilityError:
             raise impossible(self.schema, known, argument="evidence") from None
-        return dict(zip(self.schema.names, marginals, strict=True))
+
+    def expectation(self, name: str, evidence: Evidence | None = None) -> Expectation:
+        """Return the mean of a numeric attribute given the evidence, with its 90 % interval where an error is known.
+
+        Bins count as their middle; ``other`` and ``missing`` values are left out.
+
+        >>> age = Attribute("age", bins=(0, 40, 120), missing="missing")
+        >>> law = np.array([0.3, 0.6, 0.1])
+        >>> Network(Schema("ages", (age,)), Structure.independent(1), (law,)).expectation("age")
+        mean of age: 60
+        """
+        place = position(self.schema, name, argument="name")
+        attribute = self.schema.attributes[place]
+        numbers = np.array(attribute.numbers)
+        if not numbers.size:
+            raise InputError("name", found=f'"{name}" is not numeric', remedy="name an attribute with bins or numbers")
+        known = self.evidence(evidence)
+        law = self._marginals(known)[place]
+        whole = float(law[: numbers.size].sum())
+        if not whole:
+            raise impossible(self.schema, known, argument="evidence")
+        interval, remarks = self._doubt.mean(place, known, numbers, law)
+        return Expectation(attribute, float(law[: numbers.size] @ numbers) / whole, interval, remarks)
 
     def most_probable(self, evidence: Evidence | None = None) -> Configuration:
         """Return the most probable value of all attributes together given the evidence.
@@ -198,9 +246,10 @@ class Network(Factors):
         """Predict ``target`` for every record from all its other attributes.
 
         ``data`` is a table, or a file or data frame. The result is a data frame of the same kind with a row per record
-        and the columns ``predicted``, the label of the most probable value, and ``probability``, its own; a pandas
-        index is kept. The target need not be among the columns, and is not looked at if it is.
-        :meth:`classify_table` is the typed way to the probabilities of all values.
+        and the columns ``predicted``, the label of the most probable value, and ``probability``, its own, with its 90 %
+        interval from ``low`` to ``high`` where an error is known; a pandas index is kept. The target need not be among
+        the columns, and is not looked at if it is. :meth:`classify_table` is the typed way to the probabilities of all
+        values.
 
         >>> frame = pl.DataFrame({"sprinkler": ["off", "on"], "grass": ["wet", "wet"]})
         >>> Network.example().classify(frame, "rain")["predicted"].to_list()
@@ -228,9 +277,11 @@ class Network(Factors):
         (100, 2)
         """
         place = position(self.schema, target, argument="target")
-        probabilities = classify_codes(self.structure, self.tables, self._encoded(data).codes, place)
+        given = self._encoded(data).codes
+        probabilities = classify_codes(self.structure, self.tables, given, place)
         codes = probabilities.argmax(axis=1).astype(code_type(self.schema))
-        return Classification(self.schema.attributes[place], codes, probabilities)
+        bounds = partial(self._doubt.classified, place, given, probabilities)
+        return Classification(self.schema.attributes[place], codes, probabilities, bounds)
 
     def save(self, path: str | Path, *, argument: str = "path") -> None:
         """Write the network to a file: BIF if its name ends in ``.bif``, else a versioned, checksummed model file.

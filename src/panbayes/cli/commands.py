@@ -26,8 +26,8 @@ CONTENTS: Final = {
         "holder": "Look after what a holder keeps: its ledger of privacy spent.",
     },
     "Use a model": {
-        "show": "Show a model: its structure and its privacy statement.",
-        "query": "Ask a model for the exact probability of attributes, given others.",
+        "show": "Show a model: its structure, its privacy statement, and how wrong its probabilities may be.",
+        "query": "Ask a model for the probability of attributes, given others, and how wrong it may be.",
         "sample": "Draw synthetic records from a model, also given evidence.",
         "classify": "Predict an attribute of every record in a file from all the others.",
         "score": "Score a model on test records: bits per record, lower is better.",

@@ -58,6 +58,8 @@ def account(path: Path, summary: Summary) -> list[str]:
         paused = study in summary.paused
         remedy = f"; it is paused until you look: panbayes holder ledger resume LEDGER {study[:12]}" if paused else ""
         lines.append(f"  {plural(many, 'answer')} to {name} failed{remedy}.")
+    if summary.left_behind is not None:
+        lines.append(f"  It was moved without {summary.left_behind.name}, and answers nothing new: move that here too.")
     if summary.looked:
         lines.append(f"  NOT PRIVATE: everything was looked at without noise, by {', '.join(summary.looked)}.")
     if summary.unsalted:

@@ -38,6 +38,9 @@ def check(
     universe: Annotated[str, typer.Option(metavar="USERS", help="Who could appear, as for open.")],
     form: Form = None,
     column: Column = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="CONDITION", help="Which events would count, as for open.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Count the rows of a file whose ids would count: for the owner of the data.
@@ -46,12 +49,17 @@ def check(
 
     Examples:
         panbayes stream check visits.csv --column user --universe 100000
+        panbayes stream check visits.csv --column user --universe hashed \\
+            --where country=DE
     """
     from panbayes.stream.ids.checking import check_stream
     from panbayes.stream.ids.universes.registry import read_universe
+    from panbayes.stream.ids.where import describe, parse_where
 
     announce_compiling()
-    found = check_stream(read_universe(universe, sample=None), source, form=form, column=column)
+    conditions = parse_where(where or [])
+    found = check_stream(read_universe(universe, sample=None), source, form=form, column=column, where=conditions)
+    filtered = [("left out", f"{found.left_out:,}", f"it is not so that {describe(conditions)}")] if conditions else []
     emit(
         asdict(found),
         [
@@ -59,6 +67,7 @@ def check(
             *aligned(
                 [
                     ("rows", f"{found.rows:,}", ""),
+                    *filtered,
                     ("would count", f"{found.counted:,}", "their id is in the universe"),
                     ("ignored", f"{found.outside:,}", "their id is not"),
                     ("without an id", f"{found.missing:,}", "empty, missing or unreadable"),

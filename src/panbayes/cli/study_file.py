@@ -48,7 +48,9 @@ def chosen_keys(study: Study) -> dict[str, str]:
 def _meaning(field: Field, study: Study) -> str:
     read = field.name in (*COMMON, *study.how.reads)
     unread = "" if read else f' ("{study.strategy}" does not read it)'
-    return f"{field.key.meaning[:1].upper()}{field.key.meaning[1:]}{unread}. Takes {field.kind.words}."
+    # Other defaults are there to be read.
+    absent = f" If left out, {field.key.default}." if field.name == "target" else ""
+    return f"{field.key.meaning[:1].upper()}{field.key.meaning[1:]}{unread}. Takes {field.kind.words}.{absent}"
 
 
 def _choices(field: Field) -> Iterator[str]:
@@ -61,8 +63,8 @@ def _line(field: Field, study: Study, schema: str) -> str:
     value = field.of(study)
     if field.name == "schema":
         return f"schema = {toml_value(schema)}"
-    if field.name == "first" and value is None:
-        return f"# first = {_written(field, study.schema.names[0])}"
+    if field.name in ("first", "target") and value is None:
+        return f"# {field.name} = {_written(field, study.schema.names[0 if field.name == 'first' else -1])}"
     if field.name == "epsilon" and value is None:
         return "# epsilon = 1.0"
     kept = field.name in ("name", "strategy") or value != field.default

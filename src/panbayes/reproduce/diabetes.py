@@ -25,7 +25,7 @@ import platformdirs
 import polars as pl
 
 from panbayes.errors import InputError
-from panbayes.files import output_file
+from panbayes.files import check_path, output_file
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 from panbayes.tables.units import first_records
@@ -88,7 +88,7 @@ def _published_csv(path: str | Path | None, *, url: str) -> bytes:
         if not cached.is_file():
             _fetch(url, cached)
     try:
-        raw = Path(chosen).read_bytes()
+        raw = check_path(chosen, argument=argument).read_bytes()
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise InputError(argument, found=f"{chosen} cannot be read ({reason})", remedy="check the path") from None

@@ -168,6 +168,17 @@ class Attribute:
         return bool(self.bins) or all(self._is_number(value) for value in self.categories)
 
     @property
+    def numbers(self) -> tuple[float, ...]:
+        """The number that each category or bin stands for, a bin's middle; nothing if values are not numeric.
+
+        >>> Attribute("age", bins=(0, 40, 120), missing="missing").numbers
+        (20.0, 80.0)
+        """
+        if self.bins:
+            return tuple((a + b) / 2 for a, b in pairwise(map(float, self.bins)))
+        return self._numbers if self.numeric else ()
+
+    @property
     def boolean(self) -> bool:
         """Whether the categories are false and true, which texts may spell in any case."""
         return bool(self.categories) and all(isinstance(value, bool) for value in self.categories)

@@ -15,6 +15,7 @@ the guarantee); a release is one noisy count for each tier of cells, and the est
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -25,7 +26,7 @@ from panbayes.stream.distinct_estimate import DistinctEstimate
 from panbayes.stream.flipped_copy import NO_COPIES, FlippedCopies
 from panbayes.stream.ids.universes.hashed import DEFAULT_MEMORY, HashedUniverse, Ipv6Bits, hashed
 from panbayes.stream.private_stream import PrivateStream, check_confidence
-from panbayes.stream.setup import StreamSetup, configure_hashed
+from panbayes.stream.setup import StreamSetup, configure_hashed, with_rules
 from panbayes.stream.state.coins import Coins, system_coins
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.statistics.methods.distinct import Distinct
@@ -55,6 +56,8 @@ class DistinctCounter(PrivateStream):
         state_epsilon: Written | None = None,
         window: Window = WHOLE,
         flipped: FlippedCopies = NO_COPIES,
+        where: str | Sequence[str] = (),
+        at: str | None = None,
         noise: Noise | None = None,
         coins: Coins = system_coins,
     ) -> None:
@@ -65,7 +68,9 @@ class DistinctCounter(PrivateStream):
         ``memory`` is how large the state may be, in bytes or such as ``"128K"`` or ``"1M"``; ``ipv6`` makes a user of
         an IPv6 address (128) or of its network (64), however it is written; ``key`` is that of another counter
         (``counter.key``), so that the same ids share the same cells; ``state_epsilon`` overrides the best split;
-        ``window`` says who counts when, and ``flipped`` plans copies to hand over.
+        ``window`` says who counts when, and ``flipped`` plans copies to hand over; only events ``where`` conditions
+        such as ``"kind=buy"`` hold count, which are then fed as :class:`~panbayes.stream.ids.records.Records`; ``at``
+        ``"hourly"``, ``"daily"`` or ``"weekly"`` releases go by the clock.
         ``noise`` and ``coins`` are secure unless others are passed, which stamps the estimates as not private.
 
         >>> DistinctCounter(epsilon="0.5")
@@ -75,7 +80,7 @@ class DistinctCounter(PrivateStream):
         setup = configure_hashed(
             users, epsilon=epsilon, releases=releases, state_epsilon=state_epsilon, window=window, flipped=flipped
         )
-        self._start(setup, noise, coins)
+        self._start(with_rules(setup, where=where, at=at), noise, coins)
 
     @classmethod
     def create(
@@ -91,6 +96,8 @@ class DistinctCounter(PrivateStream):
         state_epsilon: Written | None = None,
         window: Window = WHOLE,
         flipped: FlippedCopies = NO_COPIES,
+        where: str | Sequence[str] = (),
+        at: str | None = None,
     ) -> Self:
         """Start a stream in a new file, and open it for feeding; an existing file is never replaced.
 
@@ -101,7 +108,7 @@ class DistinctCounter(PrivateStream):
         setup = configure_hashed(
             users, epsilon=epsilon, releases=releases, state_epsilon=state_epsilon, window=window, flipped=flipped
         )
-        return cls._create(path, setup)
+        return cls.start(path, with_rules(setup, where=where, at=at))
 
     @property
     def key(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from panbayes.privacy.written import Written
@@ -49,10 +49,12 @@ def plan_distinct(
     memory: Sequence[int] = COMMON_MEMORY,
     releases: Sequence[int] = COMMON_RELEASES,
     expect: int | None = None,
+    groups: int = 1,
 ) -> list[ErrorColumn]:
     """Predict the relative standard error for every size of the state and every number of releases.
 
     ``epsilon`` is E, the total for one look and all releases; ``expect`` makes it one tier for so many users.
+    With ``groups``, users are those of one group, ``memory`` is that of all together, and each has its part.
 
     >>> [column] = plan_distinct(epsilon=1, memory=[128 << 10], releases=[1])
     >>> [f"{users:,}: {100 * error:.2f} %" for users, error in zip(column.users[2:5], column.errors[2:5], strict=True)]
@@ -60,10 +62,13 @@ def plan_distinct(
     """
     columns = []
     for size in memory:
-        universe = HashedUniverse.of_memory(size, expect=expect, key=_KEY)
+        part = None if expect is None else -(-expect // groups)
+        universe = HashedUniverse.of_memory(size // groups, expect=part, key=_KEY)
         for count in releases:
             setup = configure_hashed(universe, epsilon=epsilon, releases=count)
-            design, users = tier_design(setup.calibration, universe), users_to_plan_for(expect)
+            # A group sees its users as a panel does.
+            design = tier_design(setup.calibration, replace(universe, panels=groups))
+            users = users_to_plan_for(expect)
             errors = tuple(relative_error(design, number) for number in users)
-            columns.append(ErrorColumn(size, count, setup.state_bytes, universe.tiers, users, errors))
+            columns.append(ErrorColumn(size, count, groups * setup.state_bytes, universe.tiers, users, errors))
     return columns

@@ -16,6 +16,7 @@ Thesis: Algorithms DworkDE, OptBernDE; Definition def_pan_privacy; see errata 1 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -26,7 +27,7 @@ from panbayes.stream.density_estimate import DensityEstimate
 from panbayes.stream.ids.universes.kind import UniverseSpec, sampling_of
 from panbayes.stream.laws.registry import DEFAULT_LAW
 from panbayes.stream.private_stream import PrivateStream, check_confidence
-from panbayes.stream.setup import StreamSetup, configure
+from panbayes.stream.setup import StreamSetup, configure, with_rules
 from panbayes.stream.state.coins import Coins, system_coins
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.statistics.methods.density import Density
@@ -53,6 +54,8 @@ class DensityEstimator(PrivateStream):
         law: str = DEFAULT_LAW,
         levels: int = 2,
         state_epsilon: Written | None = None,
+        where: str | Sequence[str] = (),
+        at: str | None = None,
         noise: Noise | None = None,
         coins: Coins = system_coins,
     ) -> None:
@@ -61,7 +64,9 @@ class DensityEstimator(PrivateStream):
         ``universe`` is a number U, ``"ipv4"``, ``"ipv4:NETWORK"``, ``"graph:VERTICES"``, a file with one id a line, or
         the ids; ``epsilon`` is the total E for one look at the state and all ``releases``, such as 1, 0.5 or ``"1/3"``;
         ``sample`` is m (all users by default); ``law`` names the law of the entries, with ``levels`` for the quantized
-        ones; ``state_epsilon`` overrides the best split. ``noise`` and ``coins`` are secure unless others are passed,
+        ones; ``state_epsilon`` overrides the best split; only events ``where`` conditions such as ``"kind=buy"`` hold
+        count, which are then fed as :class:`~panbayes.stream.ids.records.Records`; ``at`` ``"hourly"``, ``"daily"`` or
+        ``"weekly"`` releases go by the clock. ``noise`` and ``coins`` are secure unless others are passed,
         which stamps the estimates as not private.
 
         >>> DensityEstimator("ipv4:10.0.0.0/8", epsilon="0.5", sample=1000)
@@ -76,7 +81,7 @@ class DensityEstimator(PrivateStream):
             levels=levels,
             state_epsilon=state_epsilon,
         )
-        self._start(setup, noise, coins)
+        self._start(with_rules(setup, where=where, at=at), noise, coins)
 
     @classmethod
     def create(
@@ -90,6 +95,8 @@ class DensityEstimator(PrivateStream):
         law: str = DEFAULT_LAW,
         levels: int = 2,
         state_epsilon: Written | None = None,
+        where: str | Sequence[str] = (),
+        at: str | None = None,
     ) -> Self:
         """Start a stream in a new file, and open it for feeding; an existing file is never replaced.
 
@@ -105,7 +112,7 @@ class DensityEstimator(PrivateStream):
             levels=levels,
             state_epsilon=state_epsilon,
         )
-        return cls._create(path, setup)
+        return cls.start(path, with_rules(setup, where=where, at=at))
 
     def remove(self, ids: object) -> None:
         """Take users out again: their entries are drawn from the initial law, as if they had never appeared."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import Final
 
 from panbayes.display import Card
 
 __all__ = ["PanelEstimate"]
+
+_WHOLE: Final = "one look at the state and all releases"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -19,7 +22,7 @@ class PanelEstimate:
     ``bias``, whatever the visits are: by that much for the worst crowd, by far less for most. ``low`` and ``high``
     allow for both, and enclose the true figure with probability ``confidence`` or more by the normal law. ``fresh`` is
     false if this is the last release again, ``epsilon`` is the total E for one look and all releases, and ``private``
-    is false if coins or noise were simulated.
+    is false if coins or noise were simulated. ``scope`` is what E is for.
 
     >>> figure = "share of users with two visits or more"
     >>> PanelEstimate(figure, 0.1, 0.0, 0.3, 0.95, 0.1, 0.05, 0.04, (12, 34), True, 0, Fraction(1), True).bias
@@ -39,10 +42,12 @@ class PanelEstimate:
     releases_left: int
     epsilon: Fraction
     private: bool
+    scope: str = _WHOLE
 
     def facts(self) -> dict[str, object]:
-        """Return everything, as JSON can say it."""
-        return {**asdict(self), "epsilon": str(self.epsilon)}
+        """Return everything, as JSON can say it; the scope where it is not the whole stream."""
+        facts = {**asdict(self), "epsilon": str(self.epsilon)}
+        return facts if self.scope != _WHOLE else {name: fact for name, fact in facts.items() if name != "scope"}
 
     def lines(self, universe: int | None) -> list[tuple[str, ...]]:
         """Return what people want to see, as rows of texts; ``universe`` is how many users there are, if known."""
@@ -60,7 +65,7 @@ class PanelEstimate:
         return []
 
     def _card(self) -> Card:
-        guarantee = f"E = {self.epsilon} for one look at the state and all releases"
+        guarantee = f"E = {self.epsilon} for {self.scope}"
         rows = [
             (
                 self.figure,

@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from panbayes.errors import InputError
+from panbayes.files import check_path
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state.inspection import inspect_state
@@ -101,7 +102,7 @@ def portfolio(paths: Iterable[str | Path]) -> Portfolio:
     2
     """
     found: dict[Path, Holding] = {}
-    for path in map(Path, paths):
+    for path in map(check_path, paths):
         place = path.resolve()
         if place in found:
             raise InputError(str(path), found="was given twice", remedy="give every state once")

@@ -17,8 +17,11 @@ from panbayes.dp.secure import SecureNoise
 from panbayes.errors import InputError
 from panbayes.stream.flipped_copy import FlippedCopy, flip_chance
 from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.records import Records
+from panbayes.stream.ids.selection import needs_records, record_slots
 from panbayes.stream.ids.single import Id, single_slots
 from panbayes.stream.laws.state_law import StateLaw
+from panbayes.stream.schedule import Due, due_of, moment, now
 from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state.coins import Coins, system_coins
 from panbayes.stream.state.entries import Entries
@@ -46,11 +49,11 @@ class PrivateStream:
         self._coins = coins
         self._noise = SecureNoise() if noise is None else noise
         self._store = MemoryStore(setup, coins)
-        self._slot = single_slots(setup.universe)
+        self._slot = _single(setup)
 
     @classmethod
-    def _create(cls, path: str | Path, setup: StreamSetup) -> Self:
-        """Start a stream in a new file, and open it for feeding."""
+    def start(cls, path: str | Path, setup: StreamSetup) -> Self:
+        """Start a stream of any setup in a new file, and open it for feeding; an existing file is never replaced."""
         StateFile.create(Path(path), setup, fill=lambda entries: entries.initialize(system_coins))
         return cls.open(path)
 
@@ -67,7 +70,7 @@ class PrivateStream:
         """Go on with an open state file; one of another kind of stream is closed and refused."""
         self = cls.__new__(cls)
         self._coins, self._noise, self._store = system_coins, SecureNoise(), store
-        self._slot = single_slots(store.setup.universe)
+        self._slot = _single(store.setup)
         try:
             self._check_kind(store.setup)
         except InputError:
@@ -97,6 +100,9 @@ class PrivateStream:
     def update(self, ids: object) -> None:
         """Take in a batch of ids: an array, an Arrow or polars column, or a sequence of integers or texts.
 
+        Where only some events count, give :class:`~panbayes.stream.ids.records.Records`: ids with the fields that say
+        which do.
+
         When this returns, the batch counts. Ids outside the universe are dropped and not counted. For a density a batch
         that is delivered twice changes nothing in distribution, because an entry drawn twice is distributed like one
         drawn once; where visits are counted, every delivery is a visit.
@@ -125,13 +131,33 @@ class PrivateStream:
             raise InputError(
                 "state", found="its stream has no periods", remedy="start one with a panel, periods or a half-life"
             )
-        planned = setup.calibration.releases
+        planned, at = setup.calibration.releases, now()
+
+        def forget(entries: Entries) -> None:
+            # Only who feeds may turn, so nobody else can turn between this question and the end of the turn.
+            self.require_due(at)
+            entries.forget(setup.forget, self._coins)
 
         def step(count: ReleaseCount, _entries: Entries) -> ReleaseCount:
-            begun = replace(count, turn=count.turn + 1)
+            begun = replace(count, turn=count.turn + 1, period=_period(setup, at))
             return replace(begun, left=planned, flipped=0) if setup.renews else begun
 
-        self._store.turn(lambda entries: entries.forget(setup.forget, self._coins), step)
+        self._store.turn(forget, step)
+
+    def due(self, at: float | None = None) -> Due | None:
+        """Say what is due by the schedule, now or ``at`` another moment; None if there is no schedule."""
+        count, setup = self._count(), self.setup
+        if setup.schedule is None or count.period is None:
+            return None
+        return due_of(setup.schedule, count.period, None if setup.forget else count.left, now() if at is None else at)
+
+    def require_due(self, at: float | None = None) -> None:
+        """Refuse to go on if a schedule says that nothing is due."""
+        found = self.due(at)
+        if found is not None and not found.now:
+            raise InputError(
+                "state", found=f"nothing is due before {moment(found.next)}", remedy="run it again from then on"
+            )
 
     @property
     def turns(self) -> int:
@@ -201,25 +227,52 @@ class PrivateStream:
         return self._store.transact(lambda count, _: count)[1]
 
     def _redraw(self, ids: object, *, present: bool) -> None:
+        if self.setup.fields and not isinstance(ids, Records):
+            self._slot(ids)
         with self._store.feeding() as entries:
             users = self.setup.users_at(self._count().turn if self.setup.forget else 0)
-            for chunk in chunks(ids):
-                for slots in users.slots(chunk):
+            if isinstance(ids, Records):
+                for slots in record_slots(ids, users, self.setup.where):
                     entries.redraw(slots, present=present, coins=self._coins)
+                return
+            for chunk in chunks(ids):
+                entries.redraw_blocks(users.slots(chunk), chunk.size, present=present, coins=self._coins)
 
     def _release(self) -> tuple[ReleaseCount, bool]:
         """Release once more if any release is left: return what stands then, and whether it is fresh."""
         scale, parts = self.setup.calibration.noise_scale, self.setup.universe.parts
 
         def release(count: ReleaseCount, entries: Entries) -> ReleaseCount:
-            if count.left == 0:
+            if count.left == 0 or not _is_due(self.setup, count, at):
                 return count
             counts = entries.counts(parts)
             noise = self._noise.discrete_laplace(len(counts), scale=scale).tolist()
-            return replace(count, left=count.left - 1, last=tuple(map(sum, zip(counts, noise, strict=True))))
+            period = count.period if self.setup.forget else _period(self.setup, at)
+            released = tuple(map(sum, zip(counts, noise, strict=True)))
+            return replace(count, left=count.left - 1, last=released, period=period)
 
+        at = now()
         before, after = self._store.transact(release)
+        if after.last is None:
+            self.require_due(at)
         return after, after.left < before.left
+
+
+def _period(setup: StreamSetup, at: float) -> int | None:
+    """The period of the clock at a moment, by the schedule, if there is one."""
+    return None if setup.schedule is None else setup.schedule.period(at)
+
+
+def _is_due(setup: StreamSetup, count: ReleaseCount, at: float) -> bool:
+    """Say whether a release may be made: by a schedule one in each period, if it is not turns that are due."""
+    if setup.schedule is None or count.period is None or setup.forget:
+        return True
+    return due_of(setup.schedule, count.period, count.left, at).now
+
+
+def _single(setup: StreamSetup) -> Callable[[object], int]:
+    """Return what finds the slot of a single id; where fields decide, what refuses one."""
+    return needs_records(" and ".join(setup.fields)) if setup.fields else single_slots(setup.universe)
 
 
 def check_confidence(confidence: float) -> None:

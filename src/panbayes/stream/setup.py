@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-
-import msgspec
+from typing import Final
 
 from panbayes.errors import InputError
-from panbayes.privacy.written import MAX_DIGITS, Written, parse_epsilon, parse_ratio
+from panbayes.privacy.written import Written, parse_epsilon
 from panbayes.stream.flipped_copy import NO_COPIES, FlippedCopies
 from panbayes.stream.guarantee.calibration import Calibration
-from panbayes.stream.ids.sampling import MAX_UNIVERSE, Sampling
+from panbayes.stream.ids.sampling import Sampling
+from panbayes.stream.ids.universes.grouped import GroupedUniverse
 from panbayes.stream.ids.universes.hashed import HashedUniverse
-from panbayes.stream.ids.universes.kind import Saved, SizedUniverse, Universe, UniverseSpec, sampling_of
-from panbayes.stream.ids.universes.registry import load_universe, read_universe
-from panbayes.stream.laws.counter_law import CounterLaw
+from panbayes.stream.ids.universes.kind import SizedUniverse, Universe, UniverseSpec, sampling_of
+from panbayes.stream.ids.universes.registry import read_universe
+from panbayes.stream.ids.where import MOST_CONDITIONS, Where, describe, parse_where
 from panbayes.stream.laws.law import Law
 from panbayes.stream.laws.registry import DEFAULT_LAW
 from panbayes.stream.laws.state_law import COIN, StateLaw
-from panbayes.stream.laws.thinned_law import Panel, ThinnedLaw
+from panbayes.stream.laws.thinned_law import ThinnedLaw
+from panbayes.stream.schedule import Schedule, read_schedule
+from panbayes.stream.statistics.methods.by_group import ByGroup
 from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.statistics.methods.distinct import Distinct
 from panbayes.stream.statistics.methods.statistic import Answer, Budget, SampledStatistic, Statistic
-from panbayes.stream.statistics.registry import read_statistic
 from panbayes.stream.turns import WHOLE, Window, half_life_of
 
-__all__ = ["StreamSetup", "configure", "configure_hashed", "entries_bytes", "load_setup", "save_setup"]
+__all__ = ["MAX_COUNTS", "StreamSetup", "configure", "configure_groups", "configure_hashed", "with_rules"]
+
+MAX_COUNTS: Final = 256
+"""The most counts of one release: a state file keeps the last one on a page."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -34,13 +38,16 @@ class StreamSetup:
     """A universe with its sample, a calibration and what it is for; nothing in it depends on the stream.
 
     At every turn each entry is drawn again from the initial law with the chance ``forget`` out of 2³²: 0 where there
-    are no turns, 2³² where every period starts anew (:mod:`panbayes.stream.turns`).
+    are no turns, 2³² where every period starts anew (:mod:`panbayes.stream.turns`). Only events that meet all
+    conditions of ``where`` count. A ``schedule`` says when releases are due or, where there are turns, these.
     """
 
     universe: Universe
     calibration: Calibration[Law]
     statistic: Statistic[Answer] = field(default_factory=Density)
     forget: int = 0
+    where: Where = ()
+    schedule: Schedule | None = None
 
     def __post_init__(self) -> None:
         """Refuse a law that the statistic cannot use, and panels that are not the sample."""
@@ -51,12 +58,24 @@ class StreamSetup:
             raise ValueError("every sampled user is in one panel")
         if isinstance(self.universe, HashedUniverse) is not isinstance(self.statistic, Distinct):
             raise ValueError("ids are hashed where distinct users are counted, and nowhere else")
-        if not 0 <= self.forget <= COIN or (self.forget and not isinstance(law, StateLaw)):
+        if not 0 <= self.forget <= COIN or (0 < self.forget < COIN and not isinstance(law, StateLaw)):
             raise ValueError("entries that are redrawn are forgotten with a probability")
         if 0 < self.forget < COIN and not (isinstance(law, StateLaw) and law.levels == 2 and self.universe.parts == 1):
             raise ValueError("only bits that are counted together are forgotten bit by bit")
         if isinstance(self.universe, HashedUniverse) and self.universe.rotates and not self.renews:
             raise ValueError("where panels rotate, every period starts anew")
+        if isinstance(self.universe, GroupedUniverse) is not isinstance(self.statistic, ByGroup):
+            raise ValueError("users of groups are counted by group")
+        if isinstance(self.universe, GroupedUniverse) and (self.calibration.flipped or 0 < self.forget < COIN):
+            raise ValueError("groups are not forgotten bit by bit, and not handed over")
+        if len(self.where) > MOST_CONDITIONS:
+            raise ValueError("no more conditions than a file has room for")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of a record that say whether it counts."""
+        by = (self.universe.groups.field,) if isinstance(self.universe, GroupedUniverse) else ()
+        return tuple(dict.fromkeys((*(condition.field for condition in self.where), *by)))
 
     @property
     def renews(self) -> bool:
@@ -77,12 +96,19 @@ class StreamSetup:
     @property
     def panels(self) -> int:
         """How many panels the users fall into, of whom one counts."""
+        if isinstance(self.universe, GroupedUniverse):
+            return self.universe.each.panels
         return self.universe.panels if isinstance(self.universe, HashedUniverse) else 1
 
     @property
     def cells_for_all(self) -> int | None:
         """Over how many cells all users would be spread as densely as in the state; None where users are known."""
         return max(self.universe.spread) if isinstance(self.universe, HashedUniverse) else None
+
+    @property
+    def lists_users(self) -> bool:
+        """Whether it is known who could appear."""
+        return isinstance(self.universe, SizedUniverse)
 
     @property
     def half_life(self) -> float | None:
@@ -131,6 +157,7 @@ class StreamSetup:
         levels = "" if law.levels == 2 else f" on {law.levels} levels"
         most = "" if self.statistic.most is None else f" up to {self.statistic.most}"
         purpose = "" if isinstance(self.statistic, Density) else f"{self.statistic.name}{most}; "
+        purpose += f"where {describe(self.where)}; " if self.where else ""
         return (
             f"StreamSetup({self.universe.describe()}{sample}; E = {chosen.epsilon} for one look and {releases}; "
             f"{purpose}{law.name}{levels})"
@@ -169,8 +196,6 @@ def configure(
     if window.panels > 1:
         raise InputError("panels", found="users are known", remedy="give --universe hashed, or use DistinctCounter")
     budget = Budget(total, sampling.sample, sampling.size, releases, part, flipped.count, flipped.eta)
-    if not isinstance(wanted, Density) and window != WHOLE:
-        raise InputError("window", found=f"found one with {wanted.name}", remedy="it is for users, not for visits")
     bits = isinstance(wanted, Density) and wanted.levels == 2
     if not bits and (flipped.count or window.half_life is not None):
         asked = "flipped" if flipped.count else "half-life"
@@ -206,121 +231,38 @@ def configure_hashed(
     return StreamSetup(users, wanted.calibrate(users, budget), wanted, window.forget)
 
 
-class _LawForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A law; a counter has one law only, a thinned one has panels (size, keep, weight) and their key."""
+def configure_groups(
+    users: GroupedUniverse,
+    *,
+    epsilon: Written,
+    releases: int = 1,
+    state_epsilon: Written | None = None,
+    window: Window = WHOLE,
+) -> StreamSetup:
+    """Fix everything that is public before a stream of hashed ids starts that are counted by group.
 
-    name: str
-    init: tuple[int, ...]
-    update: tuple[int, ...] = ()
-    scores: tuple[int, ...] = ()
-    panels: tuple[tuple[int, int, int], ...] = ()
-    key: str = ""
-
-    @classmethod
-    def of(cls, law: Law) -> _LawForm:
-        if isinstance(law, CounterLaw):
-            return cls(law.name, law.init)
-        if isinstance(law, ThinnedLaw):
-            bits, panels = law.law, tuple((panel.size, panel.keep, panel.weight) for panel in law.panels)
-            return cls(bits.name, bits.init, bits.update, bits.scores, panels, law.key.hex())
-        return cls(law.name, law.init, law.update, law.scores)
-
-    def law(self) -> Law:
-        if not self.update:
-            counter = CounterLaw(len(self.init), self.init[-1]) if self.init else None
-            if counter is None or _LawForm.of(counter) != self:
-                raise ValueError("a counter starts anywhere but at 0 with one probability")
-            return counter
-        bits = StateLaw(self.name, self.init, self.update, self.scores)
-        if not self.panels:
-            return bits
-        return ThinnedLaw(bits, tuple(Panel(*panel) for panel in self.panels), bytes.fromhex(self.key))
-
-
-class _StatisticForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    name: str
-    most: int | None = None
-
-
-class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    universe: msgspec.Raw
-    epsilon: str
-    state_epsilon: str
-    law: _LawForm
-    noise_scale: str
-    releases: int
-    statistic: _StatisticForm | None = None
-    forget: int = 0
-    flipped: int = 0
-    eta: str | None = None
-
-    def purpose(self) -> Statistic[Answer]:
-        """What the stream is for; a setup that does not say is for a density, as all were once."""
-        if self.statistic is None:
-            return Density(self.law.name, max(2, len(self.law.scores)))
-        return read_statistic(self.statistic.name, self.statistic.most)
-
-
-class _Sample(msgspec.Struct, frozen=True):
-    """What the header of every universe says about its sample."""
-
-    sample: int
-
-
-def save_setup(setup: StreamSetup) -> Saved:
-    """Write a setup: its JSON, and the table of its universe."""
-    universe, calibration = setup.universe.save(), setup.calibration
-    purpose = setup.statistic
-    form = _Form(
-        msgspec.Raw(universe.header),
-        str(calibration.epsilon),
-        str(calibration.state_epsilon),
-        _LawForm.of(calibration.law),
-        str(calibration.noise_scale),
-        calibration.releases,
-        None if isinstance(purpose, Density) else _StatisticForm(purpose.name, purpose.most),
-        setup.forget,
-        calibration.flipped,
-        str(calibration.eta) if calibration.flipped else None,
-    )
-    return Saved(msgspec.json.encode(form), universe.table)
-
-
-def entries_bytes(header: bytes) -> int:
-    """Return the size of the entries that belong to a setup's JSON; a ``ValueError`` if no universe has so many."""
-    form = msgspec.json.decode(header, type=_Form)
-    sample = msgspec.json.decode(form.universe, type=_Sample).sample
-    if not 1 <= sample <= MAX_UNIVERSE:
-        raise ValueError("a sample that no universe has")
-    return form.law.law().state_bytes(sample)
-
-
-def load_setup(saved: Saved) -> StreamSetup:
-    """Read what :func:`save_setup` wrote; the guarantee is proved again on the way.
-
-    What it cannot have written is a ``ValueError``, an ``InputError`` or a ``msgspec.MsgspecError``.
+    ``epsilon`` is the total E for one look at the state and all ``releases``, over all groups together.
     """
-    form = msgspec.json.decode(saved.header, type=_Form)
-    universe = load_universe(Saved(bytes(form.universe), saved.table))
-    return StreamSetup(
-        universe,
-        Calibration(
-            _exact(form.epsilon),
-            _exact(form.state_epsilon),
-            form.law.law(),
-            _exact(form.noise_scale),
-            form.releases,
-            form.flipped,
-            Fraction(0) if form.eta is None else _exact(form.eta),
-        ),
-        form.purpose(),
-        form.forget,
-    )
+    total = parse_epsilon(epsilon, argument="epsilon")
+    part = None if state_epsilon is None else parse_epsilon(state_epsilon, argument="state epsilon")
+    for argument, found in (("panels", window.panels > 1), ("half-life", window.half_life is not None)):
+        if found:
+            raise InputError(argument, found="found with groups", remedy="leave it out; periods can have groups")
+    if users.parts > MAX_COUNTS:
+        raise InputError(
+            "groups",
+            found=f"{users.each.panels} groups of {users.each.tiers} tiers are more counts than a release has",
+            remedy=f"give --expect, for one tier a group, or at most {MAX_COUNTS // users.each.tiers} groups",
+        )
+    budget = Budget(total, users.entries, None, releases, part)
+    return StreamSetup(users, Distinct().calibrate(users.each, budget), ByGroup(), window.forget)
 
 
-def _exact(text: str) -> Fraction:
-    """Read a ratio; a part of E has some more digits than E."""
-    found = parse_ratio(text, digits=2 * MAX_DIGITS)
-    if found is None:
-        raise ValueError("a setup has exact ratios")
-    return found
+def with_rules(setup: StreamSetup, *, where: str | Sequence[str] = (), at: str | None = None) -> StreamSetup:
+    """Return a setup that counts only events ``where`` something is so, and releases ``at`` the clock.
+
+    >>> with_rules(configure(1000, epsilon=1), where="kind=buy", at="daily")
+    StreamSetup(the integers 0 to 999; E = 1 for one look and 1 release; where kind=buy; optimal-bernoulli)
+    """
+    conditions = parse_where([where] if isinstance(where, str) else where, argument="where")
+    return replace(setup, where=conditions, schedule=None if at is None else read_schedule(at, argument="at"))

@@ -13,6 +13,7 @@ allows, whenever and however often the user appears. Two looks at the state are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Generic, Self, TypeVar, cast
 
@@ -20,10 +21,10 @@ from panbayes.dp.noise import Noise
 from panbayes.errors import InputError
 from panbayes.privacy.written import Written
 from panbayes.stream.flipped_copy import NO_COPIES, FlippedCopies
-from panbayes.stream.ids.universes.hashed import HashedUniverse, no_deletions
+from panbayes.stream.ids.universes.hashed import no_deletions
 from panbayes.stream.ids.universes.kind import UniverseSpec
 from panbayes.stream.private_stream import PrivateStream, check_confidence
-from panbayes.stream.setup import StreamSetup, configure
+from panbayes.stream.setup import StreamSetup, configure, with_rules
 from panbayes.stream.state.coins import Coins, system_coins
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.statistics.methods.statistic import Answer, Released, SampledStatistic, Statistic
@@ -61,6 +62,8 @@ class StreamEstimator(PrivateStream, Generic[A]):
         state_epsilon: Written | None = None,
         window: Window = WHOLE,
         flipped: FlippedCopies = NO_COPIES,
+        where: str | Sequence[str] = (),
+        at: str | None = None,
         noise: Noise | None = None,
         coins: Coins = system_coins,
     ) -> None:
@@ -69,8 +72,11 @@ class StreamEstimator(PrivateStream, Generic[A]):
         ``universe`` is a number U, ``"ipv4"``, ``"ipv4:NETWORK"``, ``"graph:VERTICES"``, a file with one id a line, or
         the ids; ``statistic`` says what to estimate; ``epsilon`` is the total E for one look at the state and all
         ``releases``, such as 1, 0.5 or ``"1/3"``; ``sample`` is m (all users by default); ``state_epsilon`` overrides
-        the best split; ``window`` says who counts when, and ``flipped`` plans copies to hand over. ``noise`` and
-        ``coins`` are secure unless others are passed, which stamps the estimates as not private.
+        the best split; ``window`` says who counts when, and ``flipped`` plans copies to hand over; only events
+        ``where`` conditions such as ``"kind=buy"`` hold count, which are then fed as
+        :class:`~panbayes.stream.ids.records.Records`; ``at`` ``"hourly"``, ``"daily"`` or ``"weekly"`` releases (or
+        turns) go by the clock. ``noise`` and ``coins`` are secure unless others are passed, which stamps the estimates
+        as not private.
         """
         setup = configure(
             universe,
@@ -82,7 +88,7 @@ class StreamEstimator(PrivateStream, Generic[A]):
             window=window,
             flipped=flipped,
         )
-        self._start(setup, noise, coins)
+        self._start(with_rules(setup, where=where, at=at), noise, coins)
 
     @classmethod
     def create(
@@ -97,6 +103,8 @@ class StreamEstimator(PrivateStream, Generic[A]):
         state_epsilon: Written | None = None,
         window: Window = WHOLE,
         flipped: FlippedCopies = NO_COPIES,
+        where: str | Sequence[str] = (),
+        at: str | None = None,
     ) -> Self:
         """Start a stream in a new file, and open it for feeding; an existing file is never replaced.
 
@@ -113,7 +121,7 @@ class StreamEstimator(PrivateStream, Generic[A]):
             window=window,
             flipped=flipped,
         )
-        return cls._create(path, setup)
+        return cls.start(path, with_rules(setup, where=where, at=at))
 
     @property
     def statistic(self) -> Statistic[A]:
@@ -122,7 +130,7 @@ class StreamEstimator(PrivateStream, Generic[A]):
 
     def remove(self, ids: object) -> None:
         """Take back what was fed: users of a density, visits where those are counted."""
-        if isinstance(self.setup.universe, HashedUniverse):
+        if not self.setup.lists_users:
             raise no_deletions()
         if not self.statistic.deletes:
             raise InputError(

@@ -20,7 +20,10 @@ by :func:`decay_bias`.
 
 **Starting anew, γ = 1.** After a turn nothing of the state depends on what was before, so the periods are independent,
 and what a stream loses over several periods is the sum of what it loses in each: E against one look *in every period*
-and the period's releases. The unit is then a user and a period: k periods lose kE at most.
+and the period's releases. The unit is then a user and a period: k periods lose kE at most. That is so for every law of
+entries, for counters and thinned entries as well: all that is used is that each is drawn anew. A turn that was cut
+short has drawn some of them anew at a time that the stream did not choose, and is begun again: until then a release
+adds up entries of which each has a history of its own law, as the guarantee demands.
 
 **Rotating panels.** γ = 1, and a user counts in one period of k only (:mod:`panbayes.stream.ids.universes.hashed`). In
 the others the user has no cell, and nothing at all depends on the user. So a whole *cycle* of k periods, with a look in

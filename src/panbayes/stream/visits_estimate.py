@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import Final
 
 from panbayes.display import Card
 
 __all__ = ["Share", "VisitsEstimate"]
+
+_WHOLE: Final = "one look at the state and all releases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class VisitsEstimate:
     or more is counted at the remainder: with a modulus of 8, eight visits look like none. Each interval holds by itself
     with probability ``confidence`` or more, the sampling of users included. ``rmse`` is the predicted root mean squared
     error of a share of ``exactly``, at worst. ``fresh`` is false if this is the last release again, ``epsilon`` is the
-    total E for one look and all releases, and ``private`` is false if coins or noise were simulated.
+    total E for one look and all releases, and ``private`` is false if coins or noise were simulated. ``scope`` is
+    what E is for.
 
     >>> from panbayes import StreamEstimator, Visits
     >>> with StreamEstimator(10_000, Visits(3), epsilon=4) as estimator:
@@ -55,6 +59,7 @@ class VisitsEstimate:
     releases_left: int
     epsilon: Fraction
     private: bool
+    scope: str = _WHOLE
 
     @property
     def returning(self) -> Share:
@@ -62,8 +67,9 @@ class VisitsEstimate:
         return self.at_least[2]
 
     def facts(self) -> dict[str, object]:
-        """Return everything, as JSON can say it."""
-        return {**asdict(self), "epsilon": str(self.epsilon)}
+        """Return everything, as JSON can say it; the scope where it is not the whole stream."""
+        facts = {**asdict(self), "epsilon": str(self.epsilon)}
+        return facts if self.scope != _WHOLE else {name: fact for name, fact in facts.items() if name != "scope"}
 
     def lines(self, universe: int | None) -> list[tuple[str, ...]]:
         """Return what people want to see, as rows of texts; ``universe`` is how many users there are, if known."""
@@ -88,7 +94,7 @@ class VisitsEstimate:
         return rows
 
     def _card(self) -> Card:
-        guarantee = f"E = {self.epsilon} for one look at the state and all releases"
+        guarantee = f"E = {self.epsilon} for {self.scope}"
         kept = guarantee if self.private else "none: coins or noise were simulated"
         heading, *rows = self._table()
         below = (*self.notes(), f"Guarantee: {kept}.")

@@ -16,10 +16,13 @@ from panbayes.consortium.agreement.limits import (
     cells_of_largest,
     cells_text,
 )
-from panbayes.consortium.agreement.strategies.adaptive import CHOICES, TABLES
+from panbayes.consortium.agreement.strategies.adaptive import COUNTS, ROUNDS, TABLES
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.protocol.cells import Cells
 from panbayes.consortium.protocol.queries import (
+    Count,
+    FormerCandidate,
+    FormerChoiceQuery,
     GroupedTablesQuery,
     Grouping,
     Query,
@@ -32,7 +35,7 @@ from panbayes.schema.schema import Schema
 SIZES = (40, 40, 3)
 SCHEMA = Schema("s", tuple(Attribute(f"a{i}", categories=tuple(range(size))) for i, size in enumerate(SIZES)))
 STUDY = Study("limits", SCHEMA, "adaptive", 1)
-TOO_MANY = "the study says tables: at most 3,155 cells together"
+TOO_MANY = "the study says tables: at most 49,235 cells together"
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])
@@ -68,23 +71,26 @@ def small(number: int, weights: int | None = None, groupings: int = 1) -> Groupe
     return GroupedTablesQuery("pure", "replace", found, ((0,),) * number, (1,) * (weights or number), "1/2")
 
 
-def choice(number: int = 1, picks: int = 1, taken: int = 0, groupings: int = 2) -> TableChoiceQuery:
+def choice(number: int = 1, picks: int = 1, taken: int = 0, groupings: int = 2, counts: int = 1) -> TableChoiceQuery:
     found = (Grouping(0, ()), Grouping(2, ()), *[Grouping(2, ())] * (groupings - 2))
-    candidates = (TableCandidate((0, 1), 0),) * number
+    candidates = (TableCandidate((0, 1), 0, 0),) * number
+    looked = (*(Count(1, 0),) * (counts - 1), Count(picks, 0))
     return TableChoiceQuery(
-        "pure", "replace", found, candidates, Cells(2, b""), "once", ((0, 1),) * taken, picks, "1/2"
+        "pure", "replace", found, candidates, Cells(2, b""), "any", ((0, 1),) * taken, looked, 0, "1/5", "1/2"
     )
 
 
 EDGES: list[tuple[Callable[..., Query], dict[str, int], dict[str, int], str]] = [
-    (tables, {"groups": 38, "number": 2}, {"groups": 39, "number": 2}, TOO_MANY),
-    (small, {"number": 12}, {"number": 13}, "the study says tables: at most 12"),
-    (small, {"number": 1, "weights": 12}, {"number": 1, "weights": 13}, "the study says tables: at most 12"),
-    (small, {"number": 1, "groupings": 36}, {"number": 1, "groupings": 37}, "the study says tables: at most 12"),
-    (choice, {"picks": 3}, {"picks": 4}, "the study says picks: at most 3"),
-    (choice, {"taken": 3}, {"taken": 4}, "the study says picks: at most 3"),
-    (choice, {"number": 9}, {"number": 10}, "the study says candidates: at most 9"),
-    (choice, {"groupings": 27}, {"groupings": 28}, "the study says candidates: at most 9"),
+    (tables, {"groups": 30, "number": 31}, {"groups": 31, "number": 31}, TOO_MANY),
+    (small, {"number": 48}, {"number": 49}, "the study says tables: at most 48"),
+    (small, {"number": 1, "weights": 48}, {"number": 1, "weights": 49}, "the study says tables: at most 48"),
+    (small, {"number": 1, "groupings": 192}, {"number": 1, "groupings": 193}, "the study says tables: at most 48"),
+    (choice, {"picks": 24}, {"picks": 25}, "the study says picks: at most 24"),
+    (choice, {"picks": 24, "counts": 3}, {"picks": 25, "counts": 3}, "the study says picks: at most 24"),
+    (choice, {"counts": COUNTS}, {"counts": COUNTS + 1}, "the study says counts: at most 16"),
+    (choice, {"taken": 24}, {"taken": 25}, "the study says picks: at most 24"),
+    (choice, {"number": 20_013}, {"number": 20_014}, "the study says candidates: at most 20,013"),
+    (choice, {"groupings": 80_052}, {"groupings": 80_053}, "the study says candidates: at most 20,013"),
 ]
 
 
@@ -97,25 +103,37 @@ def test_the_plan_lets_pass_what_it_says_and_no_more(
 
 
 def test_the_number_of_cells_is_held_to_the_last() -> None:
-    """83 values and 1,024 cells for each of three attributes: 3,155 cells pass, 3,156 do not."""
-    views = tables(groups=38, number=2)
-    assert cells_of_grouped(views.tables, views.groupings, SIZES) == 3_120
+    """83 values and 16,384 cells for each of three attributes: 49,235 cells pass, 49,236 do not."""
+    views = tables(groups=30, number=31)
+    assert cells_of_grouped(views.tables, views.groupings, SIZES) == 49_200
     for extra, complaint in ((35, None), (36, TOO_MANY)):
         last = Grouping(0, tuple(min(v, extra - 1) for v in range(40)))
         query = msgspec.structs.replace(
-            views, groupings=(*views.groupings, last), tables=(*views.tables, (3,)), weights=(1, 1, 1)
+            views, groupings=(*views.groupings, last), tables=(*views.tables, (3,)), weights=(1,) * 32
         )
         assert STUDY.plan.complaint(query) == complaint
 
 
 @pytest.mark.parametrize("axes", [(), (0,)])
-def test_candidates_have_two_or_three_attributes(axes: tuple[int, ...]) -> None:
-    query = msgspec.structs.replace(choice(), candidates=(TableCandidate(axes, 0),))
-    assert STUDY.plan.complaint(query) == "the study says candidates: of two or three attributes"
-    three = msgspec.structs.replace(choice(groupings=3), candidates=(TableCandidate((0, 1, 2), 0),))
-    assert STUDY.plan.complaint(three) is None
+def test_candidates_have_two_to_four_attributes(axes: tuple[int, ...]) -> None:
+    query = msgspec.structs.replace(choice(), candidates=(TableCandidate(axes, 0, 0),))
+    assert STUDY.plan.complaint(query) == "the study says candidates: of two to four attributes"
+    for more in ((0, 1, 2), (0, 1, 2, 3)):
+        found = msgspec.structs.replace(choice(groupings=4), candidates=(TableCandidate(more, 0, 0),))
+        assert STUDY.plan.complaint(found) is None
 
 
-def test_it_asks_six_times_at_most() -> None:
-    assert (TABLES, CHOICES) == (4, 2)
-    assert [stage.times for stage in STUDY.plan.stages] == [4, 2]
+def test_it_asks_twelve_times_at_most() -> None:
+    assert (TABLES, ROUNDS) == (7, 5)
+    assert [(stage.kind, stage.times) for stage in STUDY.plan.stages] == [("tables", 7), ("choices", 5)]
+
+
+def test_what_earlier_versions_asked_is_known_and_may_not_be_asked_anew() -> None:
+    pair, own = (FormerCandidate((0, 1), 0),), (Grouping(0, ()), Grouping(1, ()))
+    former = FormerChoiceQuery("pure", "replace", own, pair, Cells(2, b""), "once", (), 1, "1/2")
+    assert STUDY.plan.former == {"choice"}
+    assert STUDY.plan.times("choice") == 0
+    assert STUDY.plan.complaint(former) is None
+    other = Study("other", SCHEMA, "independent", 1).plan
+    assert other.former == frozenset()
+    assert other.complaint(former) == other.otherwise

@@ -99,6 +99,12 @@ def test_voting_divides_its_part_among_the_votes_and_gives_the_rest_to_the_table
     assert tables.steps == (Step(what, "discrete Laplace", Pure(rest), laplace(rest, NUMBER)),)
 
 
+def test_the_first_of_a_few_votes_may_have_the_most_candidates() -> None:
+    """Of three attributes the first vote takes one parent of one, for either child; the second two of two."""
+    agreed = Study("s", schema(2, 3, 2), "noisy-majority-voting", 1, degree=2)
+    assert agreed.plan.stages[0].most == "2 candidates"
+
+
 @pytest.mark.parametrize("strategy", ["privbayes", "noisy-model"])
 @pytest.mark.parametrize("degree", [1, 2, "auto"])
 def test_a_model_is_one_question_whose_steps_divide_epsilon(strategy: str, degree: Literal["auto"] | int) -> None:
@@ -138,17 +144,45 @@ def test_an_adaptive_study_fixes_its_class_and_adjacency_and_bounds_the_rest(
     delta: str, privacy: str, adjacency: Literal["replace", "add-remove"]
 ) -> None:
     tables, choices = study("adaptive", delta=delta, adjacency=adjacency).plan.stages
-    assert (tables.times, choices.times) == (4, 2)
+    assert (tables.times, choices.times) == (7, 5)
     assert tables.loss is None
     assert choices.loss is None
-    cells = sum(SIZES) + 1024 * NUMBER
-    assert tables.most == f"{4 * NUMBER} tables of {cells:,} cells"
-    assert choices.most == f"{NUMBER} among {NUMBER**2} tables of 16,000,000 cells"
-    for stage in (tables, choices):
-        assert {name: fixed.value for name, fixed in stage.fixed.items()} == {
-            "privacy": privacy,
-            "adjacency": adjacency,
-        }
+    cells = sum(SIZES) + 16_384 * NUMBER
+    assert tables.most == f"{16 * NUMBER} tables of {cells:,} cells"
+    candidates = 3 * NUMBER**2 // 2 + 20_000
+    assert choices.most == f"{8 * NUMBER} among {candidates:,} tables of 12,000,000 cells"
+    fixed = {"privacy": privacy, "adjacency": adjacency}
+    assert {name: found.value for name, found in tables.fixed.items()} == fixed
+    assert {name: found.value for name, found in choices.fixed.items()} == {**fixed, "target": None}
+
+
+def test_a_schema_of_too_many_attributes_is_refused_before_anything_is_asked() -> None:
+    """All pairs must fit into one question, a million candidates, beside 20,000 interactions."""
+    choices = Study("s", schema(*(2,) * 1_400), "adaptive", 1).plan.stages[1]
+    assert choices.most == "11,200 among 1,000,000 tables of 12,000,000 cells"
+    with pytest.raises(InputError, match=r"study, schema: has 1,401 attributes, and so more pairs than .*independent"):
+        Study("s", schema(*(2,) * 1_401), "adaptive", 1)
+    Study("s", schema(*(2,) * 1_401), "independent", 1)
+
+
+def test_a_target_is_fixed_and_said_where_it_matters() -> None:
+    agreed = study("adaptive", target="a2")
+    tables, choices = agreed.plan.stages
+    assert choices.fixed["target"].value == 2
+    assert choices.fixed["target"].complaint == "the study says target a2"
+    assert choices.words == "choices of tables, for predicting a2"
+    assert "target" not in tables.fixed
+    assert study("adaptive").plan.stages[1].fixed["target"].complaint == "the study says target none"
+
+
+def test_round_trips_grow_with_holders_only_where_they_choose_in_turns() -> None:
+    """Twelve together, whatever the number of holders; in turns, the first two choices go from one to the next."""
+    together, turns = (study("adaptive", choices=how).plan for how in ("together", "turns"))
+    assert [together.round_trips(holders) for holders in (1, 2, 50)] == [12, 12, 12]
+    assert [turns.round_trips(holders) for holders in (1, 2, 50)] == [12, 14, 110]
+    assert study("adaptive").plan.round_trips(3) == 16
+    assert study("noisy-majority-voting").plan.round_trips(9) == NUMBER
+    assert study("independent").plan.round_trips(9) == 1
 
 
 def test_sets_come_once_each_and_attributes_are_those_of_the_schema() -> None:

@@ -101,6 +101,8 @@ def test_non_private_needs_no_epsilon(folder: Path) -> None:
         ("epsilon = 0.1", "epsilon = 1\nsplit = inf", "line 6, split: found inf; give a finite number"),
         ("epsilon = 0.1", 'epsilon = 1\nscore = "F"', 'line 6, score: "F" needs binary attributes'),
         ("epsilon = 0.1", 'epsilon = 1\nfirst = "d"', '"d" is not in schema "s"; known: a, b, c'),
+        ("epsilon = 0.1", 'epsilon = 1\ntarget = "d"', 'line 6, target: "d" is not in schema "s"; known: a, b, c'),
+        ("epsilon = 0.1", 'epsilon = 1\nchoices = "all"', 'line 6, choices: found "all"; give "together" or "turns"'),
         ("epsilon = 0.1", "epsilon = 1\ndelat = 0", 'line 6, delat: is not a known key; did you mean "delta"?'),
         ('schema = "s.toml"', 'schema = "t.toml"', "t.toml: cannot be read (no such file or directory)"),
         ("version = 1", "version = 9", "line 1, version: found 9; this panbayes reads versions 1 to 1"),
@@ -119,7 +121,16 @@ def test_the_hash_covers_content_and_schema_not_spelling(folder: Path) -> None:
         'epsilon = 0.10\nstrategy = "privbayes"\nschema = "./s.toml"\nname = "clinics"\nversion = 1\ndegree = 1\n'
     )
     assert load(folder, respelled).hash == study.hash
-    for more in ("degree = 2", "split = 0.3", 'score = "R"', 'clip = "analyst"', 'first = "b"'):
+    assert load(folder, GOOD + 'choices = "turns"\n').hash == study.hash
+    for more in (
+        "degree = 2",
+        "split = 0.3",
+        'score = "R"',
+        'clip = "analyst"',
+        'first = "b"',
+        'target = "b"',
+        'choices = "together"',
+    ):
         assert load(folder, GOOD + more + "\n").hash != study.hash
     (folder / "s.toml").write_text(dump_schema(SCHEMA).replace('"z"', '"w"'))
     assert load(folder, GOOD).hash != study.hash
@@ -152,6 +163,10 @@ CLINIC, PATIENTS = Schema("clinic", AGREED), Schema("clinic", AGREED, unit=Unit(
         (
             Study("d", CLINIC, "noisy-sufficient-statistics", 2, learner="penalised"),
             "0b5a448d13d42f6e3c6a3535c7c29a56d435cf2096be5150b6f3dba76b5a9d27",
+        ),
+        (
+            Study("e", CLINIC, epsilon=1, target="cough", choices="together"),
+            "9fe8394ba246953be8f11853b4d3d23dded536d405332434b7310008a0fc5a7c",
         ),
         (Study("g", CLINIC, "non-private"), "2094095017f07ff31c471eaaa2da996d5fa159bc9fb5a6427d269147732c0589"),
         (

@@ -8,10 +8,12 @@ import os
 import platform
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,22 +21,25 @@ import pytest
 
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
+from panbayes.consortium.agreement.strategies import adaptive as agreement
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.analyst.adaptive.division import CHOOSING, Division, Grant
+from panbayes.consortium.agreement.terms import Choices
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.local.learn import learn
+from panbayes.consortium.protocol.queries import GroupedTablesQuery, TableChoiceQuery
 from panbayes.consortium.protocol.transport import Ask
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import HolderFailedError
 from panbayes.privacy.adjacency import Adjacency
-from panbayes.privacy.composition import Parallel, PostProcessed, loss_of
+from panbayes.privacy.composition import Parallel, PostProcessed, Sequential, loss_of
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.table import Table
+from tests.consortium.studies import Wire, learn_over
 
 SIZES = (2, 3, 12, 2, 4, 2, 3, 5)
 SCHEMA = Schema(
@@ -69,8 +74,10 @@ TRUTH = population()
 TRAINING, TEST = TRUTH.sample_table(12_000, 1), TRUTH.sample_table(6_000, 2)
 
 
-def study(epsilon: str = "1", adjacency: Adjacency = "replace", delta: Fraction = Fraction(0)) -> Study:
-    return Study("test", SCHEMA, "adaptive", Fraction(epsilon), adjacency=adjacency, delta=delta)
+def study(
+    epsilon: str = "1", adjacency: Adjacency = "replace", delta: Fraction = Fraction(0), choices: Choices = "turns"
+) -> Study:
+    return Study("test", SCHEMA, "adaptive", Fraction(epsilon), adjacency=adjacency, delta=delta, choices=choices)
 
 
 def holders(table: Table, count: int) -> dict[str, Table]:
@@ -90,7 +97,7 @@ def test_it_finds_dependencies_and_stays_within_its_grant(adjacency: Adjacency, 
     truth = bits(TRUTH)
     alone = bits(learn(Study("i", SCHEMA, "independent", Fraction(1)), TRAINING, simulate=7))
     assert bits(network) < truth + 0.35 * (alone - truth)
-    assert network.structure.degree in (1, 2)
+    assert network.structure.degree >= 1
     assert network.privacy is not None
     assert network.privacy.loss.implies(agreed.grant)
     assert not network.privacy.private
@@ -116,26 +123,208 @@ def test_it_abstains_where_the_noise_would_win() -> None:
     network = learn(study("1/500"), TRAINING, simulate=1)
     assert network.structure.degree == 0
     assert network.privacy is not None
-    assert len(learn(study("1"), population(dependent=False).sample_table(12_000, 3), simulate=1).structure.edges) < 7
+    assert network.privacy.loss == study("1/500").grant
 
 
-@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS[::2])
-def test_a_holder_that_has_no_turn_to_choose_spends_less_and_the_statement_says_so(
-    adjacency: Adjacency, delta: Fraction
-) -> None:
-    """Three holders and one pick: it is the largest holder's, and the others keep what the choice would have cost."""
-    agreed = study("1/20", adjacency, delta)
-    division = Division.of(Grant.of(agreed), SIZES, total=TRAINING.records, holders=3)
-    assert (division.pair_picks, division.triple_picks) == (1, 0)
-    cuts = {"a": slice(0, 3_000), "b": slice(3_000, 8_000), "c": slice(8_000, None)}
-    network = learn(agreed, {name: TRAINING.select(cut) for name, cut in cuts.items()}, simulate=1)
+@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS[1:])
+def test_independent_attributes_stay_independent(adjacency: Adjacency, delta: Fraction) -> None:
+    """Whatever tables were tempting, the law says next to nothing of dependencies: within 0.04 bits of the truth."""
+    truth = population(dependent=False)
+    test = truth.sample_table(6_000, 2)
+    for seed in range(3):
+        network = learn(study("1", adjacency, delta), truth.sample_table(12_000, 11 + seed), simulate=1 + seed)
+        assert bits(network, test) < bits(truth, test) + 0.04
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+def test_an_interaction_of_three_that_no_pair_shows_is_found(delta: Fraction) -> None:
+    """Exclusive or, wrong once in ten: 0.53 of 6 bits can be known, and nine tenths of that are learned."""
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 2, (6, 20_000))
+    values[4] = values[1] ^ values[2] ^ (rng.random(20_000) < 0.1)
+    schema = Schema("xor", tuple(Attribute(f"x{i}", categories=("no", "yes")) for i in range(6)))
+    training, test = (
+        Table(schema, values[:, part].astype(np.uint8)) for part in (slice(0, None, 2), slice(1, None, 2))
+    )
+    agreed = Study("xor", schema, "adaptive", Fraction(1), adjacency="add-remove", delta=delta)
+    network = learn(agreed, training, simulate=1)
+    assert bits(network, test) < 6 - 0.9 * (1 + 0.1 * math.log2(0.1) + 0.9 * math.log2(0.9))
+
+
+def paid(network: Network) -> list[Fraction]:
+    """What every holder spent by the steps of the statement, in the order of their names."""
     assert network.privacy is not None
     whole = network.privacy.composition
     assert isinstance(whole, PostProcessed)
-    assert isinstance(whole.part, Parallel)
-    less = agreed.grant.part(1 - CHOOSING * division.pairs)
-    assert [loss_of(part) for part in whole.part.parts] == [less, agreed.grant, less]
+    found = []
+    for part in whole.part.parts if isinstance(whole.part, Parallel) else (whole.part,):
+        assert isinstance(part, Sequential)
+        found.append(sum((loss_of(step).amount for step in part.parts), Fraction(0)))
+    return found
+
+
+def asked_for(wire: Wire, name: str) -> Fraction:
+    """What a holder was asked to spend."""
+    queries = [question.query for holder, question in wire.asked if holder == name]
+    assert all(isinstance(query, GroupedTablesQuery | TableChoiceQuery) for query in queries)
+    return sum((Fraction(q.loss) for q in queries if isinstance(q, GroupedTablesQuery | TableChoiceQuery)), Fraction(0))
+
+
+@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS)
+@pytest.mark.parametrize("epsilon", ["1/500", "1/10", "1", "77/3"])
+def test_one_holder_spends_its_grant_to_the_last_fraction_in_twelve_questions_at_most(
+    epsilon: str, adjacency: Adjacency, delta: Fraction
+) -> None:
+    agreed, wire = study(epsilon, adjacency, delta), Wire()
+    network = learn_over(wire, agreed, {"all": TRAINING}, simulate=2)
+    assert paid(network) == [agreed.grant.amount]
+    assert len(wire.asked) <= 12
+    asked = Counter(type(question.query) for _, question in wire.asked)
+    assert asked[GroupedTablesQuery] <= 7
+    assert asked[TableChoiceQuery] <= 5
+    assert asked_for(wire, "all") == agreed.grant.amount
+    assert [question.round for _, question in wire.asked] == sorted({question.round for _, question in wire.asked})
+
+
+CUTS = {"a": slice(0, 9_000), "b": slice(9_000, 11_900), "c": slice(11_900, None)}
+
+
+@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS)
+def test_three_uneven_holders_are_offered_their_parts_and_pay_for_what_they_were_offered(
+    adjacency: Adjacency, delta: Fraction
+) -> None:
+    """9,000, 2,900 and 100 records: the offers of a round are disjoint, in proportion, and of all pairs at first.
+
+    A holder that was offered nothing in a round keeps what the choice would have cost, and the statement says so.
+    """
+    agreed, wire = study("1", adjacency, delta, "together"), Wire()
+    network = learn_over(wire, agreed, {name: TRAINING.select(cut) for name, cut in CUTS.items()}, simulate=7)
+    assert len({question.round for _, question in wire.asked}) <= agreed.plan.round_trips(3) == 12
+    rounds: dict[int, dict[str, set[tuple[int, ...]]]] = {}
+    for name, question in wire.asked:
+        if isinstance(question.query, TableChoiceQuery):
+            groups = question.query.groupings
+            sets = {tuple(groups[g].attribute for g in found.axes) for found in question.query.candidates}
+            rounds.setdefault(question.round, {})[name] = sets
+    assert set().union(*rounds[2].values()) == set(combinations(range(len(SIZES)), 2))
+    for dealt in rounds.values():
+        every = [members for sets in dealt.values() for members in sets]
+        assert len(every) == len(set(every))
+        for name, records in (("a", 9_000), ("b", 2_900), ("c", 100)):
+            assert abs(len(dealt.get(name, ())) - len(every) * records / 12_000) < 1.5
+    spent = paid(network)
+    assert spent == [asked_for(wire, name) for name in CUTS]
+    assert spent[0] == spent[1] == agreed.grant.amount
+    assert spent[2] < agreed.grant.amount
+    assert network.privacy is not None
     assert network.privacy.loss == agreed.grant
+    assert bits(network) < bits(TRUTH) + 1
+
+
+@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS)
+def test_in_turns_a_holder_knows_what_others_took_and_is_offered_the_rest(
+    adjacency: Adjacency, delta: Fraction
+) -> None:
+    """The first two rounds go from the largest to the smallest: at first a forest, whose pairs all others know."""
+    agreed, wire = study("4", adjacency, delta), Wire()
+    network = learn_over(wire, agreed, {name: TRAINING.select(cut) for name, cut in CUTS.items()}, simulate=7)
+    rounds: dict[int, list[tuple[str, TableChoiceQuery]]] = {}
+    for name, question in wire.asked:
+        if isinstance(question.query, TableChoiceQuery):
+            rounds.setdefault(question.round, []).append((name, question.query))
+    sets = {number: [offered(query) for _, query in queries] for number, queries in rounds.items()}
+    assert [name for name, _ in rounds[2]] == list("abc")[: len(rounds[2])]
+    assert len(rounds[2]) > 1
+    assert [query.rule for _, query in rounds[2]] == ["forest"] * len(rounds[2])
+    assert rounds[2][0][1].taken == ()
+    for (_, before), (_, after) in pairwise(rounds[2]):
+        assert set(after.taken) >= set(before.taken)
+        assert len(after.taken) > len(before.taken)
+        assert not set(after.taken) & offered(after)
+    assert sets[2][0] == set(combinations(range(len(SIZES)), 2))
+    assert all(later <= earlier for earlier, later in pairwise(sets[4]))
+    assert all(not query.taken for number in rounds if number > 2 for _, query in rounds[number])
+    for number in set(rounds) - {2, 4}:
+        every = [members for found in sets[number] for members in found]
+        assert len(every) == len(set(every)), "dealt out"
+    assert paid(network) == [asked_for(wire, name) for name in CUTS]
+    trips = sum(len(found) if number in (2, 4) else 1 for number, found in rounds.items())
+    assert trips + 7 <= agreed.plan.round_trips(3) == 16
+
+
+def offered(query: TableChoiceQuery) -> set[tuple[int, ...]]:
+    return {tuple(query.groupings[g].attribute for g in found.axes) for found in query.candidates}
+
+
+def about(wire: Wire, attribute: int) -> float:
+    """The part of the tables of several attributes measured that have this one."""
+    measured = [
+        {query.groupings[g].attribute for g in axes}
+        for _, question in wire.asked
+        if isinstance(query := question.query, GroupedTablesQuery)
+        for axes in query.tables
+        if len(axes) > 1
+    ]
+    return sum(attribute in found for found in measured) / len(measured)
+
+
+def test_a_target_draws_choices_to_its_tables_and_is_said() -> None:
+    """A leaf of the tree: of ten runs, more of what is measured is about it; every choice names it, and the model."""
+    leaf = SIZES.index(4)
+    plain = study("1/3", "add-remove", Fraction(1, 10**9))
+    aimed = replace(plain, target=SCHEMA.names[leaf])
+    parts = []
+    for agreed in (plain, aimed):
+        wires = [Wire() for _ in range(10)]
+        networks = [learn_over(wire, agreed, {"all": TRAINING}, simulate=seed) for seed, wire in enumerate(wires)]
+        parts.append(np.mean([about(wire, leaf) for wire in wires]))
+        for wire, network in zip(wires, networks, strict=True):
+            named = [q.query.target for _, q in wire.asked if isinstance(q.query, TableChoiceQuery)]
+            assert named
+            assert set(named) == {agreed.target_attribute}
+            assert network.privacy is not None
+            assert network.privacy.loss == agreed.grant
+            assert network.about.get("target") == agreed.target
+            assert ("choices of a table, for predicting x4" in "\n".join(network.privacy.lines())) == (agreed is aimed)
+    assert parts[1] > 1.3 * parts[0]
+
+
+@pytest.mark.parametrize(("tables", "cells"), [(1, 1_000), (16, 4)], ids=["tables", "cells"])
+def test_no_more_tables_are_measured_than_the_study_says(
+    tables: int, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With room for one table, or for four cells, for each attribute: what is beyond is passed over, not refused."""
+    monkeypatch.setattr(agreement, "MEASURED", tables)
+    monkeypatch.setattr(agreement, "MEASURED_CELLS", cells)
+    agreed, wire = study("20", "add-remove", Fraction(1, 10**9)), Wire()
+    network = learn_over(wire, agreed, {"all": TRAINING}, simulate=2)
+    most = max(len(q.query.tables) for _, q in wire.asked if isinstance(q.query, GroupedTablesQuery))
+    assert most <= tables * len(SIZES)
+    assert len(network.structure.edges) > 1
+
+
+def test_two_attributes_that_are_known_at_once_leave_nothing_unspent() -> None:
+    """Nothing is left to be offered in the second round: what its choice would cost measures the table again."""
+    rng = np.random.default_rng(1)
+    first = rng.integers(0, 2, 20_000)
+    codes = np.stack([first, first ^ (rng.random(20_000) < 0.1)]).astype(np.uint8)
+    schema = Schema("two", tuple(Attribute(f"x{i}", categories=("no", "yes")) for i in range(2)))
+    agreed, wire = Study("two", schema, "adaptive", Fraction(1)), Wire()
+    network = learn_over(wire, agreed, {"all": Table(schema, codes)}, simulate=1)
+    assert paid(network) == [agreed.grant.amount]
+    assert asked_for(wire, "all") == agreed.grant.amount
+    assert len(wire.asked) == 5
+
+
+def test_a_pair_with_many_values_is_measured() -> None:
+    """Two attributes of 100 values, many records, much ε: the finest table there is, within the study's limits."""
+    rng = np.random.default_rng(3)
+    first = rng.integers(0, 100, 60_000)
+    codes = np.stack([first, (first + rng.integers(0, 5, 60_000)) % 100]).astype(np.uint8)
+    schema = Schema("wide", tuple(Attribute(f"x{i}", categories=tuple(range(100))) for i in range(2)))
+    table = Table(schema, codes)
+    network = learn(Study("wide", schema, "adaptive", Fraction(20)), table, simulate=1)
+    assert bits(network, table) < 2 * math.log2(100) - 3
 
 
 def test_labels_that_differ_between_holders_do_not_break_it() -> None:
@@ -158,7 +347,7 @@ def test_a_person_may_have_several_records() -> None:
     )
 
 
-@pytest.mark.parametrize("sizes", [(2,), (5,), (2, 2), (1, 2, 1), (300, 2, 2)])
+@pytest.mark.parametrize("sizes", [(2,), (5,), (2, 2), (1, 2, 1), (300, 2, 2), (2, 2, 2), (1, 3, 2, 2, 1)])
 @pytest.mark.parametrize("records", [0, 1, 500])
 def test_small_and_odd_tables(sizes: tuple[int, ...], records: int) -> None:
     attributes = [Attribute(f"x{i}", categories=tuple(f"v{v}" for v in range(size))) for i, size in enumerate(sizes)]
@@ -170,6 +359,25 @@ def test_small_and_odd_tables(sizes: tuple[int, ...], records: int) -> None:
         agreed = Study("odd", schema, "adaptive", Fraction(1), adjacency=adjacency, delta=delta)
         network = learn(agreed, holders(table, 2), simulate=2)
         assert all(np.all(table > 0) for table in network.tables)
+
+
+@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS)
+@pytest.mark.parametrize("epsilon", ["1", "30"])
+def test_attributes_that_never_vary_and_one_with_two_thousand_values(
+    epsilon: str, adjacency: Adjacency, delta: Fraction
+) -> None:
+    rng = np.random.default_rng(1)
+    wide = rng.integers(0, 2_000, 3_000)
+    codes = np.stack([wide, wide // 1_000, np.full(3_000, 2), np.zeros(3_000, dtype=int)]).astype(np.uint16)
+    sizes = (2_000, 2, 4, 2)
+    schema = Schema("odd", tuple(Attribute(f"x{i}", categories=tuple(range(size))) for i, size in enumerate(sizes)))
+    table = Table(schema, codes)
+    agreed = Study("odd", schema, "adaptive", Fraction(epsilon), adjacency=adjacency, delta=delta)
+    network = learn(agreed, holders(table, 2), simulate=2)
+    assert all(np.all(table > 0) for table in network.tables)
+    assert bits(network, table) < math.log2(2_000) + 2 + (epsilon == "1")
+    if epsilon == "30":
+        assert set(network.structure.edges) & {(0, 1), (1, 0)}
 
 
 class _StopsError(Exception):
@@ -220,20 +428,25 @@ def test_with_secure_noise_the_ledger_is_spent_and_the_same_study_is_free(tmp_pa
 
 
 LEARN_AND_TELL = """
-import json, sys
+import json
+from itertools import combinations
 from tests.consortium.studies import STUDIES, Wire, learn_over, tables_for
 for study in STUDIES:
     if study.strategy == "adaptive":
         wire = Wire()
         network = learn_over(wire, study, tables_for(study), simulate=3)
-        asked = sorted((name, question.id) for name, question in wire.asked)
-        print(json.dumps([asked, [table.ravel().tolist() for table in network.tables]]))
+        asked = sorted((question.round, name, question.id) for name, question in wire.asked)
+        pairs = [network.posterior(pair).probabilities.ravel().tolist() for pair in combinations(study.schema.names, 2)]
+        print(json.dumps([asked, pairs]))
 """
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the settings below are names of x86 processors")
-def test_an_older_processor_asks_the_same_and_differs_in_the_last_digits_only() -> None:
-    """Without AVX2, AVX-512 and FMA, in NumPy, in its linear algebra and in the C library."""
+def test_an_older_processor_asks_the_same_until_a_law_is_fitted_and_then_differs_little() -> None:
+    """Without AVX2, AVX-512 and FMA, in NumPy, in its linear algebra and in the C library.
+
+    What is asked after a fit may differ in a count just at a half; most studies here ask the same to the end.
+    """
     older = {
         "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL",
         "OPENBLAS_CORETYPE": "Nehalem",
@@ -251,8 +464,13 @@ def test_an_older_processor_asks_the_same_and_differs_in_the_last_digits_only() 
         for more in ({}, older)
     ]
     assert len(told[0]) == len(told[1]) > 3
+    same = 0
     for here, there in zip(*told, strict=True):
-        (asked, tables), (asked_there, tables_there) = json.loads(here), json.loads(there)
-        assert asked == asked_there
-        for table, other in zip(tables, tables_there, strict=True):
-            assert other == pytest.approx(table, rel=1e-12, abs=1e-13)
+        (asked, pairs), (asked_there, pairs_there) = json.loads(here), json.loads(there)
+        first, first_there = ([question for question in found if question[0] <= 3] for found in (asked, asked_there))
+        assert first == first_there
+        if asked == asked_there:
+            same += 1
+            for pair, other in zip(pairs, pairs_there, strict=True):
+                assert other == pytest.approx(pair, abs=1e-3)
+    assert same > len(told[0]) / 2

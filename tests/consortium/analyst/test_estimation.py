@@ -9,23 +9,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.network import Network
-from panbayes.bayesnet.structure import Structure
-from panbayes.consortium.analyst.adaptive.division import Division, Grant
+from panbayes.consortium.analyst.adaptive.division import TOTAL, Division, Grant
 from panbayes.consortium.analyst.adaptive.estimation import (
     Estimate,
     estimate_given_model,
-    estimate_marginal,
+    estimate_marginals,
     update_by_groups,
 )
-from panbayes.consortium.analyst.adaptive.forest import Forest
-from panbayes.consortium.analyst.adaptive.grouping import group, grouped, groups_within
+from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
-from panbayes.consortium.analyst.adaptive.offers import turns
-from panbayes.privacy.adjacency import TableSensitivity
+from panbayes.privacy.adjacency import Adjacency, TableSensitivity
 from panbayes.privacy.losses import CLASSES
-from panbayes.schema.attribute import Attribute
-from panbayes.schema.schema import Schema
 
 LAPLACE = NoiseLaw(False, ((200.0, 1),))
 GAUSS = NoiseLaw(True, ((150.0, 2),))
@@ -47,6 +41,12 @@ def test_the_density_of_a_sum_is_that_of_many_draws(parts: tuple[tuple[float, in
     fine = np.exp(law.log_density(np.linspace(-12, 12, 4001) * law.deviation)).sum() * 24 * law.deviation / 4000
     expected = density / fine * (edges[1] - edges[0])
     assert np.abs(seen - expected)[expected > 0.004] == pytest.approx(0, abs=0.05 * float(expected.max()))
+
+
+def estimate_marginal(noisy: NDArray[np.float64], law: NoiseLaw, total: float, *, ordered: bool) -> Estimate:
+    """Estimate one attribute that no other tells anything about."""
+    (found,) = estimate_marginals([noisy], [law], total, [ordered])
+    return found
 
 
 def loss(truth: NDArray[np.float64], estimate: NDArray[np.float64]) -> float:
@@ -90,16 +90,20 @@ def test_without_noise_the_estimate_is_the_table() -> None:
     law = NoiseLaw(True, ((1e-3, 1),))
     found = estimate_marginal(counts, law, counts.sum(), ordered=False).distribution * counts.sum()
     assert found == pytest.approx(np.maximum(counts, 0.5), abs=0.6)
-    assert estimate_given_model(counts, np.full(4, 1262.0), law)[[0, 1, 3]] == pytest.approx(counts[[0, 1, 3]])
+    ((mean, variance),) = estimate_given_model([counts], [np.full(4, 1262.0)], law)
+    assert mean[[0, 1, 3]] == pytest.approx(counts[[0, 1, 3]])
+    assert variance[[0, 1, 3]] == pytest.approx(np.full(3, 1e-6))
 
 
 @pytest.mark.parametrize("law", [NoiseLaw(False, ((1e6, 1),)), NoiseLaw(True, ((1e6, 1),))])
 def test_where_the_noise_wins_what_was_expected_stays(law: NoiseLaw) -> None:
     expected = np.array([[100.0, 300.0], [50.0, 550.0]])
     rng = np.random.default_rng(3)
-    found = estimate_given_model(expected + rng.normal(scale=1e6, size=(2, 2)), expected, law)
-    ratios = found / expected
-    assert ratios.max() / ratios.min() < 1.05
+    noisy = [expected + rng.normal(scale=1e6, size=(2, 2)) for _ in range(3)]
+    for mean, _ in estimate_given_model(noisy, [expected] * 3, law):
+        ratios = mean / expected
+        assert mean.shape == (2, 2)
+        assert ratios.max() / ratios.min() < 1.05
 
 
 @pytest.mark.parametrize("noisy", [np.zeros(5), np.full(5, -1e9), np.array([1e9, 0, 0, 0, 0]), np.array([-1e12])])
@@ -109,7 +113,9 @@ def test_estimates_are_distributions_whatever_comes(noisy: NDArray[np.float64]) 
             found = estimate_marginal(noisy, law, total, ordered=True)
             assert np.all(found.distribution > 0)
             assert found.distribution.sum() == pytest.approx(1)
-            assert np.all(estimate_given_model(noisy, np.full(noisy.size, total / noisy.size), law) > 0)
+            ((mean, variance),) = estimate_given_model([noisy], [np.full(noisy.size, total / noisy.size)], law)
+            assert np.all(mean > 0)
+            assert np.all(variance >= 0)
 
 
 def test_a_precise_margin_corrects_an_uncertain_estimate_and_not_the_other_way_round() -> None:
@@ -117,55 +123,163 @@ def test_a_precise_margin_corrects_an_uncertain_estimate_and_not_the_other_way_r
     groups = np.array([0, 1, 1])
     measured = np.array([300.0, 700.0])
     sharp = update_by_groups(known, groups, measured, 1.0, 1_000.0)
-    assert grouped(sharp.distribution, groups, 0) == pytest.approx([0.3, 0.7], abs=0.01)
+    assert np.bincount(groups, sharp.distribution) == pytest.approx([0.3, 0.7], abs=0.01)
     assert np.all(sharp.variance <= known.variance)
     vague = update_by_groups(known, groups, measured, 1e6, 1_000.0)
     assert vague.distribution == pytest.approx(known.distribution, abs=0.01)
 
 
-def test_groups_cover_all_values_and_even_shares_are_kept() -> None:
+@pytest.mark.parametrize("law", [LAPLACE, GAUSS])
+def test_tables_of_a_batch_tell_each_other_how_strong_dependencies_are(law: NoiseLaw) -> None:
+    """Sixty tables as expected and one more: the prior of all is narrow, and noise moves it less than if alone."""
+    rng = np.random.default_rng(6)
+    expected = np.full((4, 4), 600.0)
+    noisy = [expected + rng.normal(scale=law.deviation, size=(4, 4)) for _ in range(60)]
+    together = estimate_given_model(noisy, [expected] * 60, law)
+    alone = [estimate_given_model([table], [expected], law)[0] for table in noisy]
+    wrong, wrong_alone = (
+        np.mean([np.square(mean - expected).mean() for mean, _ in found]) for found in (together, alone)
+    )
+    assert wrong < 0.7 * wrong_alone
+    assert np.mean([v.mean() for _, v in together]) < 0.8 * np.mean([v.mean() for _, v in alone])
+
+
+def test_a_table_unlike_its_batch_is_believed_where_it_is_clear() -> None:
+    """Cells above seven deviations are as measured, with the variance of the noise, whatever the batch says."""
+    expected = np.full(6, 5_000.0)
+    noisy = [expected + 1.0, np.array([9_000.0, 2_200.0, 2_095.0, 5_000.0, 30.0, -100.0])]
+    law = NoiseLaw(True, ((300.0, 1),))
+    (_, _), (mean, variance) = estimate_given_model(noisy, [expected] * 2, law)
+    assert mean[[0, 1, 3]].tolist() == [9_000.0, 2_200.0, 5_000.0]
+    assert variance[[0, 1, 3]] == pytest.approx(np.full(3, 300.0**2))
+    assert mean[2] != 2_095.0  # at 6.98 deviations it is not clear
+    assert 0 < mean[4] < 1_500
+    assert 0 < mean[5] < 1_500
+
+
+@pytest.mark.parametrize("law", [NoiseLaw(False, ((100.0, 1),)), NoiseLaw(True, ((141.0, 1),))], ids=["pure", "zcdp"])
+def test_attributes_tell_each_other_how_far_from_uniform_they_are(law: NoiseLaw) -> None:
+    """Among 40 that are uniform one keeps nothing of its noise; among 40 that are not it is as they are."""
     rng = np.random.default_rng(4)
-    for size in (2, 3, 17, 118):
-        share = rng.dirichlet(np.full(size, 0.3))
-        for count in (2, 5, 12):
-            for ordered in (True, False):
-                found = group(share, count, ordered=ordered)
-                assert set(found.tolist()) == set(range(int(found.max()) + 1))
-                assert found.max() + 1 <= max(count, 1)
-                assert not ordered or np.all(np.diff(found) >= 0)
-    assert math.prod(groups_within((100, 100, 100), 60)) <= 60
+    even = [1_000 + noise(law, rng, 3) for _ in range(40)]
+    found = estimate_marginals(even, [law] * 40, 3_000.0, [False] * 40)
+    assert max(np.abs(3 * one.distribution - 1).max() for one in found) < 0.06
+    skewed = np.array([2_000.0, 700.0, 300.0])
+    uneven = [rng.permutation(skewed) + noise(law, rng, 3) for _ in range(40)]
+    alike = np.array([1_800.0, 800.0, 400.0])
+    told = estimate_marginals([alike, *uneven], [law] * 41, 3_000.0, [False] * 41)[0].distribution
+    alone = estimate_marginals([alike, *even], [law] * 41, 3_000.0, [False] * 41)[0].distribution
+    assert told * 3_000 == pytest.approx(skewed, rel=0.2)
+    assert np.abs(alone - 1 / 3).max() < np.abs(told - 1 / 3).max()
 
 
-def test_a_forest_expects_what_its_network_says() -> None:
-    """Joint distributions by messages equal exact inference in the same network."""
-    rng = np.random.default_rng(5)
-    sizes = (3, 4, 2, 5)
-    schema = Schema("s", tuple(Attribute(f"x{i}", categories=tuple("abcde"[:k])) for i, k in enumerate(sizes)))
-    singles = [rng.dirichlet(np.ones(k)) for k in sizes]
-    joints = {
-        (a, b): (np.arange(sizes[a]), np.arange(sizes[b]), rng.uniform(0.2, 3, size=(sizes[a], sizes[b])))
-        for a, b in ((0, 1), (1, 2))
-    }
-    forest = Forest.of(singles, joints)
-    pairs = [(x, () if (p := forest.parents[x]) is None else (p,)) for x in forest.order]
-    network = Network(schema, Structure.of(pairs), forest.tables)
-    own = forest.engine.posteriors({})
-    groups = np.array([0, 1, 0])
-    found = forest.engine.joints(0, groups)
-    for x in range(1, 4):
-        exact = network.posterior(["x0", f"x{x}"]).probabilities
-        assert found[x] == pytest.approx(grouped(exact, groups, 0))
-    assert found[0].sum(axis=0) == pytest.approx(own[0])
+def test_a_clear_table_is_left_as_it_is_and_a_nearly_uniform_one_is_evened_out() -> None:
+    law = NoiseLaw(True, ((20.0, 1),))
+    clear = np.array([9_000.0, 700.0, 300.0])
+    assert estimate_marginal(clear, law, 10_000.0, ordered=False).distribution == pytest.approx(clear / 1e4, abs=2e-3)
+    near = np.array([1_010.0, 995.0, 990.0, 1_005.0])
+    evened = estimate_marginal(near, law, 4_000.0, ordered=False).distribution
+    assert evened == pytest.approx(np.full(4, 0.25), abs=1.5e-3)
 
 
-def test_turns_and_divisions_are_public_and_sum_up() -> None:
-    assert turns({"a": 10.0, "b": 10.0, "c": 10.0}, 2) == [("a", 1), ("b", 1)]
-    assert sum(times for _, times in turns({"a": 1.0, "b": 77.0, "c": 30.0}, 42)) == 42
-    moved = TableSensitivity.of(adjacency="replace", max_records=1)
-    for nothing in CLASSES.values():
+def noise(law: NoiseLaw, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
+    """Draw noise of a law of one part."""
+    ((scale, _),) = law.parts
+    return rng.normal(scale=scale, size=size) if law.gaussian else rng.laplace(scale=scale, size=size)
+
+
+def test_groups_within_are_as_many_and_as_even_as_may_be() -> None:
+    """None has one more anywhere and fits; every attribute has two where it can."""
+    for sizes, cells in (((100, 100, 100), 60.0), ((5, 3), 12.0), ((1, 9), 4.0), ((2, 2), 1.0), ((7, 7), 40.5)):
+        found = groups_within(sizes, cells)
+        least = [min(2, size) for size in sizes]
+        assert math.prod(found) <= max(cells, math.prod(least))
+        for place, (count, size) in enumerate(zip(found, sizes, strict=True)):
+            more = math.prod(found) // count * (count + 1)
+            assert count == size or more > cells, place
+    assert groups_within((100, 100, 100), 60.0) == [5, 4, 3]
+    assert groups_within((7, 7), 40.5) == [6, 6]
+    assert groups_within((5, 3), 15.0) == [5, 3]
+
+
+def grant(amount: str, tag: str, adjacency: Adjacency = "replace") -> Grant:
+    return Grant(CLASSES[tag].with_amount(Fraction(amount)), TableSensitivity.of(adjacency=adjacency, max_records=1))
+
+
+def test_the_division_is_that_of_its_table() -> None:
+    """By hand: u = n/(σ·√k̄) of 5, 10, 300 and beyond; half as large again under zCDP. k̄ is 4."""
+    sizes = (4, 9, 2, 1)
+    start = 0.4 + 0.5 / 7
+    for tag, factor, first, more, high, choosing in (("pure", 1.0, 1, 2, 0.12, 0.4), ("zcdp", 1.5, 2, 3, 0.1, 0.27)):
+        here = grant("1", tag)
+        per_record = here.law(Fraction(1, 4), holders=2).deviation * math.sqrt(4) / factor
+        for signal, level, singles, number in (
+            (4.99, 0.0, 1.0, 0),
+            (5.01, 0.0, start, first),
+            (9.99, 0.0, start, first),
+            (10 * 30**0.175, 0.175, (start + high) / 2, None),
+            (10 * 30**0.35, 0.35, high, None),
+            (10 * math.sqrt(30), 0.5, high, None),
+            (300.0, 1.0, high, first + more),
+            (30_000.0, 1.0, high, first + more),
+        ):
+            found = Division.of(here, sizes, total=signal * per_record, holders=2)
+            assert found.level == pytest.approx(level)
+            assert isinstance(found.singles, Fraction)
+            assert float(found.singles) == pytest.approx(singles * 0.995, abs=1e-6)
+            assert number is None or found.rounds == number
+            assert found.choosing == Fraction(str(choosing))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "least"), [((2, 3), 0.4, 0.12), ((8, 9), 0.79286, 0.195), ((4, 20), 0.9, 0.37)]
+)
+def test_single_attributes_with_many_values_get_more(sizes: tuple[int, ...], most: float, least: float) -> None:
+    here = grant("1", "pure")
+    per_record = here.law(Fraction(1, 2), holders=1).deviation * math.sqrt(sum(sizes) / 2)
+    for signal, part in ((6.0, most), (1_000.0, least)):
+        found = Division.of(here, sizes, total=signal * per_record, holders=1)
+        assert float(found.singles) == pytest.approx(part * 0.995, abs=1e-5)
+
+
+def test_fractions_are_exact_few_digits_and_never_more_than_is_left() -> None:
+    assert Fraction(1, 200) == TOTAL
+    for tag in CLASSES:
         for amount in ("1/10000", "1/100", "1", "50"):
-            grant = Grant(nothing.with_amount(Fraction(amount)), moved)
-            division = Division.of(grant, (2,) * 30, total=1e4, holders=2)
-            assert division.singles + division.pairs + division.triples == Fraction(199, 200)
-            assert 0 <= division.pair_picks <= 29
-            assert 0 <= division.triple_picks <= 30
+            for holders in (1, 3):
+                division = Division.of(grant(amount, tag), (2,) * 30, total=1e4, holders=holders)
+                left = 1 - TOTAL - division.singles
+                assert (division.rounds == 0) == (left == 0)
+                most, slope = (1.0, 0.2) if tag == "pure" else (0.8, 0.3)
+                for _ in range(division.rounds):
+                    spent = division.spend(left)
+                    assert (spent * 10**6).denominator == 1
+                    assert float(spent) == pytest.approx(float(left) * (most - slope * division.level), abs=1e-6)
+                    left -= spent
+                    assert left >= 0
+    assert Division.of(grant("1", "pure"), (5,), total=1e6, holders=1).rounds == 0
+
+
+def test_single_attributes_get_more_where_their_noise_costs_much_and_twice_is_as_good_as_once() -> None:
+    """Under zCDP the share becomes 0.1 + 0.28·√(bits·share/0.1), at most 0.9 in all; never less than it was."""
+    settled = Division.of(grant("1", "zcdp"), (2,) * 30, total=1e9, holders=1)
+    share = float(settled.singles)
+    assert settled.more(0.0) == 0
+    for bits in (0.02, 0.5, 2.0):
+        whole = 0.1 + 0.28 * math.sqrt(bits * share / 0.1)
+        assert settled.more(bits) == Fraction(round(100 * (whole - share)), 100) > 0
+    assert settled.more(1e6) == Fraction(80, 100)
+    much = Division.of(grant("1/1000", "zcdp"), (40,) * 30, total=1e4, holders=1)
+    assert much.rounds
+    assert much.more(0.001) == 0
+    assert Division.of(grant("1", "pure"), (2,) * 30, total=1e9, holders=1).more(5.0) == 0
+    assert Division.of(grant("1/1000", "zcdp"), (2,) * 30, total=1.0, holders=1).more(5.0) == 0
+
+
+def test_the_noise_of_a_grant_is_that_of_its_parts() -> None:
+    """Pure: scale Δ₁/ε; zCDP: variance Δ₂²/2ρ; over holders variances add up."""
+    settings: list[tuple[Adjacency, int, int]] = [("replace", 2, 2), ("add-remove", 1, 1)]
+    for adjacency, l1, l2 in settings:
+        pure, zcdp = grant("3", "pure", adjacency), grant("3", "zcdp", adjacency)
+        assert pure.law(Fraction(1, 6), holders=4).deviation == pytest.approx(math.sqrt(2) * l1 / 0.5 * 2)
+        assert zcdp.law(Fraction(1, 6), holders=4).deviation == pytest.approx(math.sqrt(l2 / (2 * 0.5)) * 2)

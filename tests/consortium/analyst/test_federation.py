@@ -18,11 +18,11 @@ from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.protocol.answers import Answer, ModelAnswer, ParentChoiceAnswer, TablesAnswer
 from panbayes.consortium.protocol.cells import Cells, pack_cells
 from panbayes.consortium.protocol.codec import decode_question, decode_reply, encode
-from panbayes.consortium.protocol.envelope import Question, Refusal, Release
+from panbayes.consortium.protocol.envelope import Question, Refusal, Release, question
 from panbayes.consortium.protocol.queries import Pair, Query
 from panbayes.consortium.protocol.transport import Ask
 from panbayes.dp.secure import SecureNoise
-from panbayes.errors import HolderFailedError, HolderRefusedError, InputError
+from panbayes.errors import HolderFailedError, HolderRefusedError, InputError, InternalError
 from tests.consortium.holder.examples import model, pure, script, singles, study, table, votes
 from tests.consortium.protocol.mutation import mutations
 
@@ -80,6 +80,63 @@ def test_holders_are_asked_at_the_same_time(honest: Honest) -> None:
 
     doors = {name: wait(door) for name, door in honest(INDEPENDENT).items()}
     assert len(Federation(INDEPENDENT, doors).ask(singles(INDEPENDENT), round_number=0)) == 3
+
+
+def test_each_holder_gets_its_own_query_at_the_same_time(honest: Honest) -> None:
+    """Two of three are asked, for different things; each waits for the other to have been asked."""
+    barrier = threading.Barrier(2, timeout=60)
+    heard: dict[str, Query] = {}
+
+    def listen(name: str, door: Ask) -> Ask:
+        def ask(data: bytes) -> bytes:
+            heard[name] = decode_question(data).query
+            barrier.wait()
+            return door(data)
+
+        return ask
+
+    first, second, *_ = votes(VOTING)
+    doors = {name: listen(name, door) for name, door in honest(VOTING).items()}
+    federation = Federation(VOTING, doors)
+    releases = federation.ask_each({"C": second, "A": first}, round_number=3)
+    assert heard == {"A": first, "C": second}
+    assert {name: release.size for name, release in releases.items()} == {"A": 50, "C": 52}
+    assert releases["A"].id == question(first, study=VOTING.hash, round_number=3).id
+    assert releases["C"].id == question(second, study=VOTING.hash, round_number=3).id
+    assert federation.traffic["B"].messages == 0
+    assert federation.ask_each({}, round_number=4) == {}
+
+
+def test_what_others_answered_is_kept_when_one_fails(honest: Honest, tmp_path: Path) -> None:
+    """The others are charged once, and give the same answer again when all are asked anew."""
+    first, second, *_ = votes(VOTING)
+    doors = honest(VOTING)
+    queries = {"A": first, "B": second, "C": second}
+    answered: dict[str, bytes] = {}
+
+    def kept(data: bytes) -> bytes:
+        answered["C"] = doors["C"](data)
+        return answered["C"]
+
+    def dead(_data: bytes) -> bytes:
+        raise TimeoutError
+
+    with pytest.raises(HolderFailedError, match="holder B"):
+        Federation(VOTING, {"A": doors["A"], "B": dead, "C": kept}).ask_each(queries, round_number=0)
+    releases = Federation(VOTING, doors).ask_each(queries, round_number=0)
+    assert encode(releases["C"]) == answered["C"]
+    for name in "ABC":
+        with Ledger.open(tmp_path / f"{name}.ledger") as ledger:
+            assert (
+                len([entry for entry in ledger.entries() if entry.kind == votes(VOTING)[0].__struct_config__.tag]) == 1
+            )
+
+
+def test_nobody_is_asked_if_a_query_is_for_a_stranger(honest: Honest) -> None:
+    federation = Federation(VOTING, honest(VOTING))
+    with pytest.raises(InternalError, match="a query is for D"):
+        federation.ask_each({"A": votes(VOTING)[0], "D": votes(VOTING)[0]}, round_number=0)
+    assert federation.traffic["A"].messages == 0
 
 
 def test_a_holder_dies(honest: Honest) -> None:

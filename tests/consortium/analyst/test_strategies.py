@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import combinations
 
@@ -58,24 +58,21 @@ class Recorded:
     def names(self) -> tuple[str, ...]:
         return tuple(self.tables)
 
-    def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> dict[str, Release]:
-        assert self.study.plan.complaint(query) is None
-        for table in self.tables.values():
+    def ask(self, query: Query, *, round_number: int) -> dict[str, Release]:
+        return self.ask_each(dict.fromkeys(self.tables, query), round_number=round_number)
+
+    def ask_each(self, queries: Mapping[str, Query], *, round_number: int) -> dict[str, Release]:
+        found = {}
+        for name, query in queries.items():
+            assert self.study.plan.complaint(query) is None
+            table = self.tables[name]
             check(query, self.study.schema, table.size)
-        self.asked.append((round_number, query))
-        identity = question(query, study=self.study.hash, round_number=round_number).id
-        noise = SimulatedNoise(self.seed)
-        return {
-            name: Release(
-                identity,
-                table.size,
-                "0" * 64,
-                False,
-                answer(query, table, noise=noise.spawn(f"{name} {identity}".encode())),
-            )
-            for name, table in self.tables.items()
-            if only is None or name in only
-        }
+            if (round_number, query) not in self.asked[-1:]:
+                self.asked.append((round_number, query))
+            identity = question(query, study=self.study.hash, round_number=round_number).id
+            noise = SimulatedNoise(self.seed).spawn(f"{name} {identity}".encode())
+            found[name] = Release(identity, table.size, "0" * 64, False, answer(query, table, noise=noise))
+        return found
 
 
 def tables(number: int, records: int = 3000) -> dict[str, Table]:
@@ -157,8 +154,8 @@ class Boastful(Recorded):
 
     said = 10**8
 
-    def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> dict[str, Release]:
-        found = super().ask(query, round_number=round_number, only=only)
+    def ask(self, query: Query, *, round_number: int) -> dict[str, Release]:
+        found = super().ask(query, round_number=round_number)
         first = min(found)
         return {**found, first: msgspec.structs.replace(found[first], size=self.said)}
 

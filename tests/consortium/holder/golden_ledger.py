@@ -27,6 +27,12 @@ from panbayes.dp.secure import SecureNoise
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 
+EARLIER = (
+    "an earlier version of panbayes began this study, and asked otherwise: finish it with that version, or "
+    "have the holders close it (panbayes holder ledger close) and agree on a new one"
+)
+"""What is told of a study that was asked as later versions do not ask."""
+
 FOLDER = Path(__file__).parent / "golden"
 
 

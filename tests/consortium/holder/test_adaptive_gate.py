@@ -16,8 +16,16 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
+from panbayes.consortium.protocol.answers import TableChoiceAnswer
 from panbayes.consortium.protocol.cells import pack_cells
-from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, TableCandidate, TableChoiceQuery, ratio
+from panbayes.consortium.protocol.queries import (
+    Count,
+    GroupedTablesQuery,
+    Grouping,
+    TableCandidate,
+    TableChoiceQuery,
+    ratio,
+)
 from panbayes.dp.secure import SecureNoise
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated, rho_for
@@ -40,12 +48,22 @@ def tables(
     return GroupedTablesQuery(privacy, agreed.adjacency, groupings, views, (1,) * len(views), ratio(loss))
 
 
-def choice(agreed: Study, loss: Fraction) -> TableChoiceQuery:
+def choice(agreed: Study, loss: Fraction, least: int = 0) -> TableChoiceQuery:
     groupings = (Grouping(0, ()), Grouping(1, ()))
     expected = pack_cells(np.zeros(6, dtype=np.int64))
     privacy: Literal["pure", "zcdp"] = "zcdp" if agreed.delta else "pure"
     return TableChoiceQuery(
-        privacy, agreed.adjacency, groupings, (TableCandidate((0, 1), 0),), expected, "forest", (), 1, ratio(loss)
+        privacy,
+        agreed.adjacency,
+        groupings,
+        (TableCandidate((0, 1), 0, 0),),
+        expected,
+        "forest",
+        (),
+        (Count(1, 0),),
+        least,
+        "1/5",
+        ratio(loss),
     )
 
 
@@ -84,12 +102,26 @@ def test_everything_together_spends_the_grant_and_not_a_part_more(agreed: Study,
     assert verify(ledger) == []
 
 
+@pytest.mark.parametrize("agreed", [PURE, CONCENTRATED], ids=lambda s: s.name)
+def test_a_choice_that_finds_nothing_worth_measuring_is_charged_in_full(agreed: Study, ledger: Ledger) -> None:
+    """Noise of scale 20 or so beside two thousand million: nothing is above that."""
+    third = (RHO if agreed.delta else Fraction(1)) / 3
+    found = released(gate(agreed, ledger).ask(asked(choice(agreed, third, least=2**31 - 1), agreed)))
+    assert found.answer == TableChoiceAnswer(0, ())
+    assert ledger.summary().spent == (ZeroConcentrated(third) if agreed.delta else Pure(third))
+    assert verify(ledger) == []
+
+
 def test_kinds_are_counted(ledger: Ledger) -> None:
     door = gate(PURE, ledger)
     for number in range(PURE.plan.times("tables")):
         released(door.ask(asked(tables(PURE, Fraction(1, 100)), PURE, number)))
+    for number in range(PURE.plan.times("choices")):
+        released(door.ask(asked(choice(PURE, Fraction(1, 100)), PURE, number)))
+    code, text = refused(door.ask(asked(choice(PURE, Fraction(1, 100)), PURE, 9)))
+    assert (code, text) == ("not-in-study", "the study asks for choices 5 times, and has")
     code, text = refused(door.ask(asked(tables(PURE, Fraction(1, 100)), PURE, 9)))
-    assert (code, text) == ("not-in-study", "the study asks for tables 4 times, and has")
+    assert (code, text) == ("not-in-study", "the study asks for tables 7 times, and has")
 
 
 @pytest.mark.parametrize(

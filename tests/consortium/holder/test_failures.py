@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from panbayes.cli.ledger_account import account
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, AttemptFile, dismiss_begun
 from panbayes.consortium.holder.ledger.ledger import Ledger
@@ -110,6 +111,42 @@ def test_the_third_failure_pauses_the_study_until_the_holder_looks(path: Path) -
         assert ledger.resume(AGREED.hash) == ()
         released(gate(ledger, AGREED).ask(QUESTION))
         assert ledger.summary().failures == ()
+        assert verify(ledger) == []
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_ledger_that_was_moved_without_its_attempts_answers_nothing_new(
+    answered: bool, path: Path, tmp_path: Path
+) -> None:
+    """Else an answer that was cut off would be forgotten by moving the ledger; what was answered stays free."""
+    agreed = study("independent", name="other")
+    other = asked(singles(agreed), agreed)
+    with Ledger.open(path, create=True) as ledger:
+        before = (gate(ledger, AGREED) if answered else failing(ledger)).ask(QUESTION)
+        assert ledger.summary().left_behind is None
+    moved, beside = tmp_path / "elsewhere.ledger", path.with_name(f"{path.name}-attempt")
+    path.rename(moved)
+    place = moved.with_name("elsewhere.ledger-attempt")
+    with Ledger.open(moved) as ledger:
+        assert ledger.summary().left_behind == place
+        assert refused(gate(ledger, agreed).ask(other))[0] == "unavailable"
+        if answered:
+            assert gate(ledger, AGREED).ask(QUESTION) == before
+        told = "  It was moved without elsewhere.ledger-attempt, and answers nothing new: move that here too."
+        assert told in account(moved, ledger.summary())
+        with pytest.raises(
+            LedgerError, match=r"^.*elsewhere\.ledger: was moved without elsewhere\.ledger-attempt, .*touch"
+        ):
+            ledger.write_cut_off()
+        assert ledger.summary().left_behind == place
+    if answered:
+        beside.rename(place)
+    else:
+        place.touch()
+    with Ledger.open(moved) as ledger:
+        assert ledger.summary().left_behind is None
+        assert told not in account(moved, ledger.summary())
+        released(gate(ledger, agreed).ask(other))
         assert verify(ledger) == []
 
 
@@ -232,6 +269,7 @@ def test_what_public_facts_refuse_is_never_counted(path: Path) -> None:
         b"\x81",
         asked(votes(foreign)[0], foreign),
         asked(model(agreed), agreed),
+        asked(votes(agreed)[0], agreed),  # of a study that is closed
         asked(msgspec.structs.replace(votes(agreed)[0], epsilon="1"), agreed),
         asked(msgspec.structs.replace(tables_of_votes(agreed), sets=((0,), (0,), (1, 1), (2,))), agreed),
         encode(msgspec.structs.replace(question(votes(agreed)[0], study=agreed.hash, round_number=0), round=1)),

@@ -219,11 +219,13 @@ def test_schemas(ledger: Ledger) -> None:
     draft = replace(SCHEMA, status="draft")
     assert draft.hash == SCHEMA.hash
     agreed = study("independent")
-    door = gate(ledger, agreed, table(schema=draft))
-    assert refused(door.ask(asked(singles(agreed), agreed))) == (
-        "wrong-schema",
-        "this holder has not approved the schema: it is a draft",
-    )
+    drafted = replace(agreed, schema=draft)
+    assert drafted.hash == agreed.hash
+    for door in (gate(ledger, agreed, table(schema=draft)), gate(ledger, drafted)):
+        assert refused(door.ask(asked(singles(agreed), agreed))) == (
+            "wrong-schema",
+            "this holder has not approved the schema: it is a draft",
+        )
     other = replace(SCHEMA, name="other")
     code, text = refused(gate(ledger, agreed, table(schema=other)).ask(asked(singles(agreed), agreed)))
     assert code == "wrong-schema"
@@ -394,3 +396,10 @@ def test_any_bytes_get_a_reply(ledger: Ledger) -> None:
         assert not isinstance(reply, Refusal) or len(reply.text) <= gate_module.MAX_TEXT
     assert spent(ledger) <= 1
     assert verify(ledger) == []
+
+
+def test_a_ledger_in_memory_belongs_to_anybody() -> None:
+    """Nothing is private there, so records may change from one simulation to the next."""
+    with Ledger.in_memory() as ledger:
+        for seed, agreed in enumerate((study("independent"), study("independent", name="other"))):
+            released(Gate(table(seed), agreed, ledger, SimulatedNoise(1)).ask(asked(singles(agreed), agreed)))

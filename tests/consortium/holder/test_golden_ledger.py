@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import pytest
 
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.consortium.holder.ledger.versions import newest
+from panbayes.consortium.protocol.cells import pack_cells
+from panbayes.consortium.protocol.codec import decode_question
+from panbayes.consortium.protocol.queries import (
+    Count,
+    FormerChoiceQuery,
+    GroupedTablesQuery,
+    Grouping,
+    TableCandidate,
+    TableChoiceQuery,
+    ratio,
+)
 from panbayes.dp.secure import SecureNoise
 from panbayes.errors import LedgerError
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
 from panbayes.tables.table import Table
 from tests.conftest import Panbayes
-from tests.consortium.holder.examples import asked, released, singles, study
-from tests.consortium.holder.golden_ledger import EXCHANGES, FOLDER, Golden, gate, layout, records, replay
+from tests.consortium.holder.examples import asked, refused, released, singles, study
+from tests.consortium.holder.golden_ledger import EARLIER, EXCHANGES, FOLDER, Golden, gate, layout, records, replay
 
 RHO = ZeroConcentrated(Fraction(243559, 10**7))
 """What (ε, δ) = (1, 10⁻⁶) grants."""
@@ -81,6 +95,79 @@ def test_old_questions_get_the_same_bytes_and_cost_nothing(golden: Golden, path:
     with Ledger.open(path) as ledger:
         assert replay(ledger, golden.exchanges) == [exchange.reply for exchange in golden.exchanges]
         assert [entry.head for entry in ledger.entries()] == golden.heads
+
+
+def test_a_study_that_an_earlier_version_began_is_told_how_to_end(golden: Golden, path: Path) -> None:
+    """Of "winter" three quarters are spent, on a choice among others: nothing new is answered, and what was is."""
+    *others, choice = golden.exchanges
+    winter, (before,) = choice.study, [found for found in others if found.study == choice.study]
+    former, first = decode_question(choice.question), decode_question(before.question)
+    assert isinstance(former.query, FormerChoiceQuery)
+    assert isinstance(first.query, GroupedTablesQuery)
+    small = ratio(winter.grant.amount / 100)
+    with Ledger.open(path) as ledger:
+        door = gate(ledger, winter)
+        for query in (
+            msgspec.structs.replace(former.query, loss=small),
+            msgspec.structs.replace(first.query, loss=small),
+            choices(winter.schema.sizes, loss=small),
+        ):
+            assert refused(door.ask(asked(query, winter, 9))) == ("not-in-study", EARLIER)
+        assert [door.ask(exchange.question) for exchange in (before, choice)] == [before.reply, choice.reply]
+        assert [entry.head for entry in ledger.entries()] == golden.heads
+        assert verify(ledger, heads=golden.heads) == []
+
+
+def test_a_study_that_an_earlier_version_began_and_left_before_its_first_choice_is_told_too(tmp_path: Path) -> None:
+    """It asked for the total in the same words, then for single attributes at another loss; what is left is kept."""
+    *_, choice = EXCHANGES
+    agreed = replace(choice.study, name="left early")
+    groupings = tuple(Grouping(a, ()) for a in range(len(agreed.schema)))
+    total = ((),), (1,)
+    singles = tuple((a,) for a in range(len(agreed.schema))), (1,) * len(agreed.schema)
+
+    def ask(what: tuple[tuple[tuple[int, ...], ...], tuple[int, ...]], part: int, number: int) -> bytes:
+        loss = ratio(agreed.grant.amount / part)
+        query = GroupedTablesQuery("zcdp", "replace", groupings if what == singles else (), *what, loss)
+        return asked(query, agreed, number)
+
+    with Ledger.open(tmp_path / "left.ledger", create=True) as ledger:
+        door = Gate(records(agreed.schema), agreed, ledger, SecureNoise())
+        first = door.ask(ask(total, 200, 0))
+        released(door.ask(ask(singles, 2, 1)))
+        spent = ledger.summary().spent
+        assert door.ask(ask(total, 200, 0)) == first
+        code, text = refused(door.ask(ask(singles, 3, 1)))
+        assert code == "not-in-study"
+        assert text.startswith("another question for tables was answered in round 1 of this study, by an earlier")
+        assert text.endswith("or have the holders close it (panbayes holder ledger close) and agree on a new one")
+        assert ledger.summary().spent == spent
+        released(door.ask(ask(singles, 4, 3)))
+        choosing = choices(agreed.schema.sizes, loss=ratio(agreed.grant.amount / 8))
+        released(door.ask(asked(choosing, agreed, 3)))
+        assert refused(door.ask(asked(msgspec.structs.replace(choosing, least=1), agreed, 3)))[0] == "not-in-study"
+
+
+def test_a_new_study_beside_it_is_answered_and_is_not_asked_in_the_former_way(path: Path) -> None:
+    *_, choice = EXCHANGES
+    agreed = replace(choice.study, name="next winter")
+    former = decode_question(choice.question).query
+    assert isinstance(former, FormerChoiceQuery)
+    with Ledger.open(path) as ledger:
+        ledger.set_cap(None)
+        door = gate(ledger, agreed)
+        assert refused(door.ask(asked(former, agreed))) == ("not-in-study", EARLIER)
+        released(door.ask(asked(choices(agreed.schema.sizes, loss=ratio(agreed.grant.amount / 2)), agreed)))
+        assert refused(door.ask(asked(former, agreed))) == ("not-in-study", EARLIER)
+        assert verify(ledger) == []
+
+
+def choices(sizes: tuple[int, ...], *, loss: str) -> TableChoiceQuery:
+    """A choice of one pair, as it is asked now."""
+    own = (Grouping(0, ()), Grouping(1, ()))
+    cells = pack_cells(np.zeros(sizes[0] * sizes[1], dtype=np.int64))
+    pair = (TableCandidate((0, 1), 0, 0),)
+    return TableChoiceQuery("zcdp", "replace", own, pair, cells, "forest", (), (Count(1, 0),), 0, "1/5", loss)
 
 
 def test_it_belongs_to_the_same_records(path: Path) -> None:

@@ -26,7 +26,7 @@ from panbayes.consortium.holder.handler import Handler, handler_of, handlers
 from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.holder.private_selection import private_score
 from panbayes.consortium.protocol.envelope import Release
-from panbayes.consortium.protocol.queries import Grouping, ParentChoiceQuery, Query, kind_of
+from panbayes.consortium.protocol.queries import FormerChoiceQuery, Grouping, ParentChoiceQuery, Query, kind_of
 from panbayes.discovery import discover
 from panbayes.dp.noise import Noise
 from panbayes.dp.simulated import SimulatedNoise
@@ -62,7 +62,7 @@ def test_every_kind_of_query_has_one_handler_and_is_tried_here() -> None:
     found: tuple[Handler[Any], ...] = discover("panbayes.consortium.holder.handlers", Handler)
     assert len(found) == len(handlers()) == len(kinds)
     assert {handler.query for handler in found} == kinds
-    assert {type(query) for query in queries()} == kinds
+    assert {type(query) for query in queries()} == kinds - {FormerChoiceQuery}
 
 
 @each_study
@@ -86,7 +86,7 @@ def test_an_answer_follows_from_records_and_noise_and_passes_the_analysts_check(
         check_release(Release("0" * 64, RECORDS.size, "0" * 64, False, given), query, SCHEMA.sizes)
 
 
-@pytest.mark.parametrize("kind", handlers())
+@pytest.mark.parametrize("kind", sorted(set(handlers()) - {"choice"}))
 def test_answers_are_drawn(kind: str) -> None:
     """With other noise some answer of every kind is another."""
     assert any(
@@ -103,7 +103,7 @@ def test_counts_that_are_kept_give_the_answers_of_fresh_ones(kept: int, monkeypa
     shared = PrivateCounts(RECORDS)
     for query in (*queries(), *reversed(queries())):
         assert answered(query, shared, SimulatedNoise(4)) == answered(query, PrivateCounts(RECORDS), SimulatedNoise(4))
-        assert shared.kept <= kept
+        assert shared.kept == sum(row.size for row in vars(shared)["_kept"].values()) <= kept
 
 
 def test_counts_show_no_count() -> None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from panbayes.bayesnet.learning.scores.registry import scores
 from panbayes.bayesnet.learning.search import GreedySearch
 from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.consortium.holder.handler import handler_of
 from panbayes.consortium.holder.handlers import local_model
 from panbayes.consortium.holder.private_selection import private_score
 from panbayes.consortium.protocol.answers import (
@@ -32,6 +33,7 @@ from panbayes.consortium.protocol.answers import (
 )
 from panbayes.consortium.protocol.cells import pack_cells, unpack_cells
 from panbayes.consortium.protocol.queries import (
+    Count,
     GroupedTablesQuery,
     Grouping,
     ModelQuery,
@@ -44,6 +46,7 @@ from panbayes.consortium.protocol.queries import (
 )
 from panbayes.dp import sensitivity
 from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.events import Rule
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
@@ -189,67 +192,131 @@ def test_the_losses_of_grouped_tables_add_up_to_the_query(privacy: Privacy, adja
     assert sum(times * each for times, each in zip(per_weight, own, strict=True)) == loss
 
 
-def choice_query(privacy: Privacy, adjacency: Adjacency, loss: Fraction, picks: int) -> TableChoiceQuery:
-    pairs = ((0, 1), (1, 2), (0, 2))
-    sizes = (2, 3, 2)
-    cells = sum(math.prod(sizes[a] for a in pair) for pair in pairs)
+CHOICE_PAIRS = ((0, 1), (1, 2), (0, 2), (2, 3))
+CHOICE_SETS = ((4, 5, 0), (5, 4, 0, 2))
+CHOICE_GROUPINGS = (*(Grouping(a, ()) for a in range(4)), Grouping(1, (0, 1, 0)), Grouping(3, (0, 1, 0, 1)))
+
+
+def choice_query(
+    privacy: Privacy,
+    adjacency: Adjacency,
+    loss: Fraction,
+    counts: tuple[Count, ...],
+    *,
+    look: Fraction = Fraction(1, 5),
+    axes: tuple[tuple[int, ...], ...] = CHOICE_PAIRS,
+) -> TableChoiceQuery:
+    sizes = (2, 3, 2, 4)
+    cells = sum(math.prod(sizes[a] for a in found) if len(found) == 2 else 1 for found in axes)
     return TableChoiceQuery(
         privacy,
         adjacency,
-        tuple(Grouping(a, ()) for a in range(3)),
-        tuple(TableCandidate(pair, 0) for pair in pairs),
+        CHOICE_GROUPINGS,
+        tuple(TableCandidate(found, 0, 0) for found in axes),
         pack_cells(np.zeros(cells, dtype=np.int64)),
         "forest",
         (),
-        picks,
+        counts,
+        0,
+        str(look),
         str(loss),
     )
 
 
 @each_unit
 @each_promise
-@pytest.mark.parametrize("picks", [1, 2, 4])
-def test_every_pick_spends_its_part_of_the_loss_and_no_more(
-    privacy: Privacy, adjacency: Adjacency, max_records: int | None, picks: int
+@pytest.mark.parametrize("counts", [(1,), (2,), (3, 1), (1, 2, 3), (100, 2)])
+def test_a_choice_spends_its_loss_on_the_look_and_on_as_many_picks_as_it_may_take(
+    privacy: Privacy, adjacency: Adjacency, max_records: int | None, counts: tuple[int, ...]
 ) -> None:
-    """Under pure privacy each at ε/picks, under zCDP at ρ/picks, that is ε² = 8ρ/picks; scores doubled move by Δ₁."""
-    # 8·ρ/picks is a square for each number of picks, so that its root is exact.
-    loss = Fraction(1, 5) if privacy == "pure" else Fraction(picks, 8 * 25)
-    drawn, found = drawn_for(choice_query(privacy, adjacency, loss, picks), max_records)
+    """L counts: Laplace noise of scale L·Δ₁/ε or Gaussian of variance L·Δ₁²/(2ρ), of a fifth of the loss, one for each.
+
+    Then every pick at ε/T of the rest, or ρ/T, that is ε² = 8ρ/T; scores move by Δ₁. The largest count that can be had
+    is taken, for the noise here is large; a hundred tables cannot be had.
+    """
+    most = max(count for count in counts if count < 100)
+    # 8·(4/5)·ρ/T is a square for each T, so that its root is exact.
+    loss = Fraction(1, 7) if privacy == "pure" else Fraction(5 * most, 4 * 8 * 25)
+    drawn, found = drawn_for(
+        choice_query(privacy, adjacency, loss, tuple(Count(count, 9) for count in counts)), max_records
+    )
     moved = MOVES[adjacency] * (max_records or 1)
-    epsilon = loss / picks if privacy == "pure" else Fraction(1, 5)
-    assert [(rule, scale) for rule, _, scale in drawn] == [(RULES[privacy], 2 * moved / epsilon)] * picks
-    # Three pairs and none; the third would close a cycle when two are taken.
-    assert [candidates for _, candidates, _ in drawn] == [4, 3, 1, 1][:picks]
-    assert isinstance(found, TableChoiceAnswer)
-    assert found.taken == (0, 1)[:picks]
-    own = [2 * moved / scale for _, _, scale in drawn]
-    assert sum(own if privacy == "pure" else [each**2 / 8 for each in own]) == loss
+    spent, rest = loss / 5, loss * 4 / 5
+    assert drawn[0] == (
+        ("laplace", len(counts), len(counts) * moved / spent)
+        if privacy == "pure"
+        else ("gaussian", len(counts), len(counts) * moved**2 / (2 * spent))
+    )
+    epsilon = rest / most if privacy == "pure" else Fraction(1, 5)
+    assert [(rule, scale) for rule, _, scale in drawn[1:]] == [(RULES[privacy], 2 * moved / epsilon)] * most
+    # Four pairs and none; the third would close a cycle when two are taken.
+    assert [candidates for _, candidates, _ in drawn[1:]] == [5, 4, 2][:most]
+    assert found == TableChoiceAnswer(most, (0, 1, 3)[:most])
+    # Read back from the scales that were drawn at, for every entry moves by Δ₁ at most, they add up to the loss.
+    _, values, parameter = drawn[0]
+    own = [2 * moved / scale for _, _, scale in drawn[1:]]
+    if privacy == "pure":
+        assert values * moved / parameter + sum(own) == loss
+    else:
+        assert Fraction(values * moved**2) / (2 * parameter) + sum(each**2 / 8 for each in own) == loss
+
+
+class NothingNoise(KeptNoise):
+    """Noise that leaves no count above what is needed."""
+
+    def _numbers(self, law: str, size: int, parameter: Fraction) -> NDArray[np.int64]:
+        return -super()._numbers(law, size, parameter)
+
+
+class NoneNoise(KeptNoise):
+    """Takes none each time: it comes last."""
+
+    def select(self, scores: NDArray[np.float64], *, scale: Fraction, mechanism: Rule) -> int:
+        super().select(scores, scale=scale, mechanism=mechanism)
+        return scores.size - 1
+
+
+def test_where_no_count_is_above_the_least_only_the_look_is_drawn() -> None:
+    query, noise = choice_query("pure", "replace", Fraction(1), (Count(1, 0), Count(3, 0))), NothingNoise()
+    assert answer(query, table(None), noise=noise) == TableChoiceAnswer(0, ())
+    assert [law for law, _, _ in noise.drawn] == ["laplace"]
+    assert handler_of(query).loss(query) == Pure(Fraction(1)), "and is charged for all the same"
+
+
+def test_a_pick_of_none_spends_its_part_and_leaves_the_others_theirs() -> None:
+    query, noise = choice_query("pure", "replace", Fraction(1), (Count(3, 0),)), NoneNoise()
+    assert answer(query, table(None), noise=noise) == TableChoiceAnswer(3, ())
+    assert noise.drawn[1:] == [("permute-and-flip", 5, 2 * 2 / (Fraction(4, 5) / 3))] * 3
 
 
 @each_unit
-@pytest.mark.parametrize("rule", ["forest", "once"])
-def test_a_pick_is_drawn_by_the_distance_of_every_table_from_what_is_expected(
-    rule: Literal["forest", "once"], max_records: int | None
+@pytest.mark.parametrize("rule", ["forest", "any"])
+def test_a_pick_is_drawn_by_the_worth_of_every_table_that_is_allowed(
+    rule: Literal["forest", "any"], max_records: int | None
 ) -> None:
-    """‖c − e‖₁ − 2·penalty of each candidate that is still allowed, in their order, and 0 for none."""
-    pairs, penalties = ((0, 1), (1, 2), (0, 2)), (3, 0, 40)
-    counts = exact(list(pairs))
-    expected = [np.random.default_rng(table.size).integers(0, 30, table.size) for table in counts]
+    """‖c − e‖₁ or |s − e| less penalty and price·unit of each that is still allowed, in their order, and 0 for none."""
+    axes = (*CHOICE_PAIRS[:2], CHOICE_SETS[0], *CHOICE_PAIRS[2:], CHOICE_SETS[1])
+    penalties, prices, unit = (3, 0, 1, 40, 2, 5), (1, 2, 0, 3, 7, 4), 5
+    signs = [(-1) ** row.astype(np.int64) for row in (CODES[0], CODES[1] % 2, CODES[2], CODES[3] % 2)]
+    sums = iter([signs[1] * signs[3] * signs[0], signs[3] * signs[1] * signs[0] * signs[2]])
+    counts = [exact([found])[0] if len(found) == 2 else next(sums).sum(keepdims=True) for found in axes]
+    expected = [np.random.default_rng(table.size).integers(-9, 30, table.size) for table in counts]
     query = msgspec.structs.replace(
-        choice_query("pure", "replace", Fraction(1), 3),
-        candidates=tuple(TableCandidate(pair, penalty) for pair, penalty in zip(pairs, penalties, strict=True)),
+        choice_query("pure", "replace", Fraction(1), (Count(1, 0), Count(4, unit)), axes=axes),
+        candidates=tuple(map(TableCandidate, axes, penalties, prices)),
         expected=pack_cells(np.concatenate(expected)),
         rule=rule,
     )
     own = [
-        float(np.abs(table - e).sum() - 2 * penalty)
-        for table, e, penalty in zip(counts, expected, penalties, strict=True)
+        float(np.abs(table - e).sum() - penalty - price * unit)
+        for table, e, penalty, price in zip(counts, expected, penalties, prices, strict=True)
     ]
     noise = KeptNoise()
     answer(query, table(max_records), noise=noise)
-    # The first is taken, then the second; the third closes a cycle, or begins like the first.
-    assert noise.scores == [[*own, 0.0], [own[1], own[2], 0.0] if rule == "forest" else [own[1], 0.0], [0.0]]
+    # The first is taken each time; with forests, the fourth closes a cycle when the first two are.
+    left = [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [2, 4, 5] if rule == "forest" else [2, 3, 4, 5]]
+    left.append(left[-1][1:])
+    assert noise.scores == [[*(own[place] for place in places), 0.0] for places in left]
 
 
 def score_delta(score: str, pairs: set[tuple[int, int]], max_records: int | None) -> Fraction:

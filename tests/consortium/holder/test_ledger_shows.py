@@ -8,16 +8,20 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, dismiss_begun
 from panbayes.consortium.holder.ledger.binding import Fingerprint, keyed_former
+from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.consortium.protocol.codec import decode_question, decode_reply, encode
 from panbayes.consortium.protocol.envelope import Refusal
+from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.schema import Unit
@@ -81,6 +85,41 @@ def test_a_refusal_in_the_place_of_a_reply_shows(path: Path) -> None:
     forged = encode(Refusal(entry.question, "over-budget", "nothing"))
     edit(path, "UPDATE entries SET replied = ? WHERE sequence = 2", values=(forged,))
     assert faults(path) == "entry 2: its reply is another one"
+
+
+def test_a_reply_that_carries_another_head_shows(path: Path) -> None:
+    """Its digest is taken without the head, so the head is compared by itself."""
+    fill(path, 1)
+    with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
+        stored = transaction.stored(ledger_entry(transaction, 2).question)
+    assert stored is not None
+    forged = encode(msgspec.structs.replace(released(stored[1]), ledger="0" * 64))
+    edit(path, "UPDATE entries SET replied = ? WHERE sequence = 2", values=(forged,))
+    assert faults(path) == "entry 2: its reply is another one"
+
+
+def ledger_entry(transaction: Transaction, number: int) -> Entry:
+    return next(entry for entry in transaction.entries() if entry.sequence == number)
+
+
+def test_a_simulated_reply_among_private_ones_shows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gate lets none in; whoever gets one past it shows, although everything else is in order."""
+    agreed = study("independent")
+    with Ledger.open(path, create=True) as ledger:
+        door = gate(ledger, agreed)
+        monkeypatch.setattr(SecureNoise, "private", False)
+        assert not released(door.ask(asked(singles(agreed), agreed))).private
+    assert faults(path) == "entry 1: its reply has simulated noise"
+
+
+def test_a_damaged_note_before_an_answer_is_one_line_among_others(path: Path) -> None:
+    agreed = study("independent")
+    with Ledger.open(path, create=True) as ledger:
+        with ledger.transaction() as transaction:
+            transaction.note("failed", attempt(agreed).text())
+        answer(ledger, agreed)
+    edit(path, "UPDATE notes SET content = '{}'")
+    assert "a note of a failure cannot be read" in faults(path)
 
 
 def attempt(agreed: Study) -> Attempt:
@@ -209,3 +248,16 @@ def test_a_gate_of_persons_needs_to_know_how_many_there_are() -> None:
         with pytest.raises(ValueError, match="needs a table that knows its number of persons"):
             Gate(Table(of_persons, table().codes), agreed, ledger, SimulatedNoise(0))
         Gate(Table(of_persons, table().codes, persons=20), agreed, ledger, SimulatedNoise(0))
+
+
+def test_a_promise_names_the_column_of_its_unit_and_one_of_no_known_column_is_no_others(path: Path) -> None:
+    people = replace(SCHEMA, unit=Unit("who", 2))
+    agreed = study("independent", schema=people)
+    with Ledger.open(path, create=True) as ledger:
+        door = Gate(replace(table(schema=people), persons=30), agreed, ledger, SecureNoise())
+        released(door.ask(asked(singles(agreed), agreed)))
+        with ledger.transaction(write=False) as transaction:
+            assert transaction.promises() == {("replace", 2, "who")}
+    edit(path, "UPDATE units SET unit = NULL")
+    with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
+        assert transaction.promises() == {("replace", 2, "")}

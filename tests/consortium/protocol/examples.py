@@ -5,10 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final, get_args
 
+import msgspec
 import numpy as np
 from hypothesis import strategies as st
 
 from panbayes.consortium.protocol.answers import (
+    FormerChoiceAnswer,
     GroupedTablesAnswer,
     ModelAnswer,
     ParentChoiceAnswer,
@@ -18,6 +20,9 @@ from panbayes.consortium.protocol.answers import (
 from panbayes.consortium.protocol.cells import pack_cells
 from panbayes.consortium.protocol.envelope import Question, Refusal, RefusalCode, Release, Reply, question
 from panbayes.consortium.protocol.queries import (
+    Count,
+    FormerCandidate,
+    FormerChoiceQuery,
     GroupedTablesQuery,
     Grouping,
     ModelQuery,
@@ -40,17 +45,31 @@ USEFUL: Final = ModelQuery(3, 4, "4", "F", "exponential", "1/2", "3/2", clip=Fal
 
 GROUPINGS: Final = (Grouping(0, ()), Grouping(300, (0, 1, 0, 2)))
 TABLES: Final = GroupedTablesQuery("zcdp", "add-remove", GROUPINGS, ((), (0,), (1, 0)), (1, 2, 3), "1/200")
-CHOICE: Final = TableChoiceQuery(
+FORMER_CHOICE: Final = FormerChoiceQuery(
     "pure",
     "replace",
     GROUPINGS,
-    (TableCandidate((0, 1), 12),),
+    (FormerCandidate((0, 1), 12),),
     pack_cells(np.array([5, 0, 70_000, 1, 2, 3], dtype=np.int64)),
     "forest",
     ((0, 3),),
     2,
     "1/20",
 )
+CHOICES: Final = TableChoiceQuery(
+    "zcdp",
+    "add-remove",
+    (*GROUPINGS, Grouping(7, (1, 0, 1)), Grouping(2, ())),
+    (TableCandidate((0, 1), 12, 6), TableCandidate((3, 0, 2), 0, 16), TableCandidate((3, 0, 2, 1), 70_000, 0)),
+    pack_cells(np.array([5, 0, 70_000, 1, 2, 3, -40, 9], dtype=np.int64)),
+    "any",
+    ((0, 3),),
+    (Count(1, 4), Count(300, 70_000)),
+    35,
+    "1/10",
+    "1/20",
+)
+TARGETED: Final = msgspec.structs.replace(CHOICES, target=300)
 
 QUERIES: Final[dict[str, Query]] = {
     "counts": COUNTS,
@@ -58,7 +77,9 @@ QUERIES: Final[dict[str, Query]] = {
     "model": MODEL,
     "model-theta": USEFUL,
     "tables": TABLES,
-    "choice": CHOICE,
+    "choice": FORMER_CHOICE,
+    "choices": CHOICES,
+    "choices-target": TARGETED,
 }
 QUESTIONS: Final[dict[str, Question]] = {
     f"question-{name}": question(query, study=STUDY, round_number=number)
@@ -77,7 +98,8 @@ REPLIES: Final[dict[str, Reply]] = {
     "release-vote": Release(_ID, 0, HEAD, private=True, answer=ParentChoiceAnswer(Pair(1, (0, 2)))),
     "release-model": Release(_ID, 500, HEAD, private=True, answer=ModelAnswer((Pair(0, ()), Pair(300, (0,))), _SMALL)),
     "release-tables": Release(_ID, None, HEAD, private=True, answer=GroupedTablesAnswer(_SMALL)),
-    "release-choice": Release(_ID, 7, HEAD, private=True, answer=TableChoiceAnswer((3, 0))),
+    "release-choice": Release(_ID, 7, HEAD, private=True, answer=FormerChoiceAnswer((3, 0))),
+    "release-choices": Release(_ID, 7, HEAD, private=True, answer=TableChoiceAnswer(300, (3, 0, 70_000))),
     "refusal": Refusal(_ID, "over-budget", "the study grants ε = 1; 1 is spent and this question costs 0.5"),
     "refusal-of-garbage": Refusal("", "malformed", "the message is not MessagePack"),
 }
@@ -94,7 +116,8 @@ adjacencies = st.sampled_from(["replace", "add-remove"])
 groupings = st.lists(
     st.builds(Grouping, positions, st.lists(st.integers(0, 2**16 - 1), max_size=4).map(tuple)), max_size=3
 ).map(tuple)
-axes = st.lists(st.integers(0, 99_999), max_size=3).map(tuple)
+axes = st.lists(st.integers(0, 99_999), max_size=4).map(tuple)
+whole = st.integers(0, 2**31 - 1)
 counts = st.lists(st.integers(-(2**62), 2**62), max_size=8).map(lambda v: pack_cells(np.array(v, dtype=np.int64)))
 
 queries: st.SearchStrategy[Query] = st.one_of(
@@ -132,7 +155,22 @@ queries: st.SearchStrategy[Query] = st.one_of(
         classes,
         adjacencies,
         groupings,
-        st.lists(st.builds(TableCandidate, axes, st.integers(0, 2**31 - 1)), min_size=1, max_size=4).map(tuple),
+        st.lists(st.builds(TableCandidate, axes, whole, whole), min_size=1, max_size=4).map(tuple),
+        counts,
+        st.sampled_from(["forest", "any"]),
+        st.lists(st.tuples(positions, positions), max_size=3).map(tuple),
+        st.lists(st.builds(Count, st.integers(1, 100_000), whole), min_size=1, max_size=4).map(tuple),
+        whole,
+        ratios,
+        ratios,
+        st.none() | positions,
+    ),
+    st.builds(
+        FormerChoiceQuery,
+        classes,
+        adjacencies,
+        groupings,
+        st.lists(st.builds(FormerCandidate, axes, whole), min_size=1, max_size=4).map(tuple),
         counts,
         st.sampled_from(["forest", "once"]),
         st.lists(st.tuples(positions, positions), max_size=3).map(tuple),
@@ -152,7 +190,8 @@ answers = st.one_of(
     st.builds(ParentChoiceAnswer, pairs),
     st.builds(ModelAnswer, st.lists(pairs, max_size=4).map(tuple), counts),
     st.builds(GroupedTablesAnswer, counts),
-    st.builds(TableChoiceAnswer, st.lists(st.integers(0, 999_999), max_size=4).map(tuple)),
+    st.builds(TableChoiceAnswer, st.integers(0, 100_000), st.lists(st.integers(0, 999_999), max_size=4).map(tuple)),
+    st.builds(FormerChoiceAnswer, st.lists(st.integers(0, 999_999), max_size=4).map(tuple)),
 )
 codes = st.sampled_from(get_args(RefusalCode))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=500)

@@ -67,6 +67,20 @@ QUERIES_ON_THE_WIRE = {
         "picks",
         "loss",
     ),
+    "choices": (
+        "privacy",
+        "adjacency",
+        "groupings",
+        "candidates",
+        "expected",
+        "rule",
+        "taken",
+        "counts",
+        "least",
+        "look",
+        "loss",
+        "target",
+    ),
 }
 ANSWERS_ON_THE_WIRE = {
     "counts": ("cells",),
@@ -74,6 +88,7 @@ ANSWERS_ON_THE_WIRE = {
     "model": ("pairs", "cells"),
     "tables": ("cells",),
     "choice": ("taken",),
+    "choices": ("count", "taken"),
 }
 MESSAGES_ON_THE_WIRE = {
     "release": ("id", "size", "ledger", "private", "answer"),
@@ -102,16 +117,19 @@ def test_golden_questions_say_the_same_without_our_types(name: str) -> None:
     plain = msgspec.msgpack.decode(bytes.fromhex((GOLDEN / f"question-{name}.hex").read_text()))
     assert sorted(plain) == ["id", "query", "round", "study"]
     tag = plain["query"].pop("type")
-    assert tag == name.removesuffix("-theta") == kind_of(examples.QUERIES[name])
-    assert set(plain["query"]) == set(QUERIES_ON_THE_WIRE[tag])
+    assert tag == name.partition("-")[0] == kind_of(examples.QUERIES[name])
+    without = {"target"} if name == "choices" else set()
+    assert set(plain["query"]) == set(QUERIES_ON_THE_WIRE[tag]) - without, "no target, no word of it"
 
 
 def test_the_golden_tables_and_candidates_are_where_they_were() -> None:
-    """The tables of a query are "views" in the bytes, and a candidate is its axes and its penalty."""
-    tables, choice = (
+    """The tables of a query are "views" in the bytes; a candidate is its axes, its penalty and, lately, its price."""
+    tables, choice, choices = (
         msgspec.msgpack.decode(bytes.fromhex((GOLDEN / f"question-{name}.hex").read_text()))["query"]
-        for name in ("tables", "choice")
+        for name in ("tables", "choice", "choices")
     )
+    assert choices["candidates"] == [[[0, 1], 12, 6], [[3, 0, 2], 0, 16], [[3, 0, 2, 1], 70_000, 0]]
+    assert choices["counts"] == [[1, 4], [300, 70_000]]
     assert tables["views"] == [list(axes) for axes in examples.TABLES.tables] == [[], [0], [1, 0]]
     assert choice["candidates"] == [[[0, 1], 12]]
     assert choice["groupings"] == [[0, []], [300, [0, 1, 0, 2]]]
@@ -216,6 +234,58 @@ def test_one_message_has_one_encoding(name: str) -> None:
     for other in (turned, twice, wide, data + b"\0", data[:-1], b"", b"\x00" + data):
         with pytest.raises(MalformedError):
             decode(other)
+
+
+def changed_choices(name: str, value: object) -> bytes:
+    content = msgspec.msgpack.decode(encode(examples.QUESTIONS["question-choices"]))
+    return msgspec.msgpack.encode({**content, "query": {**content["query"], name: value}})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("counts", []),
+        ("counts", [[1, 0]] * 33),
+        ("counts", [[0, 0]]),
+        ("counts", [[100_001, 0]]),
+        ("counts", [[1, -1]]),
+        ("counts", [[1, 2**31]]),
+        ("counts", [[1]]),
+        ("counts", [[1, 0, 0]]),
+        ("candidates", []),
+        ("candidates", [[[0, 1], 0]]),
+        ("candidates", [[[0, 1], 0, -1]]),
+        ("candidates", [[[0, 1], 0, 2**31]]),
+        ("candidates", [[[0, 1], -1, 0]]),
+        ("candidates", [[[0, 1], 2**31, 0]]),
+        ("candidates", [[[0, 1, 2, 3, 4], 0, 0]]),
+        ("rule", "once"),
+        ("least", -1),
+        ("least", 2**31),
+        ("least", 0.5),
+        ("look", "0"),
+        ("look", "0/5"),
+        ("look", "1/0"),
+        ("look", "-1/2"),
+        ("look", 0.5),
+        ("picks", 3),
+    ],
+)
+def test_a_choice_out_of_range_is_malformed(name: str, value: object) -> None:
+    decode_question(encode(examples.QUESTIONS["question-choices"]))
+    with pytest.raises(MalformedError) as caught:
+        decode_question(changed_choices(name, value))
+    assert not isinstance(caught.value, WrongIdError), "it decoded, and only its id was wrong"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("counts", [[1, 0]] * 32), ("counts", [[100_000, 2**31 - 1]]), ("least", 2**31 - 1), ("look", "9" * 30)],
+)
+def test_a_choice_within_range_decodes(name: str, value: object) -> None:
+    """Only its id is that of another question."""
+    with pytest.raises(WrongIdError):
+        decode_question(changed_choices(name, value))
 
 
 def test_too_many_bytes() -> None:

@@ -3,8 +3,10 @@
 One object: ``format`` and ``version``; ``schema`` (the TOML text that a schema file would hold, and its hash);
 ``structure`` (child and parents by name, in order); ``tables`` (one flat list per attribute in schema order, parents
 first and the child running fastest); ``privacy`` (the statement, or null where none is made); ``about`` (a few words);
-``checksum``, the sha256 of the canonical encoding of all the others. White space does not matter, every value does. The
-checksum finds accidents, not forgeries: whoever edits a file on purpose can compute a new one.
+``error`` (what else the measurements would allow, :mod:`panbayes.bayesnet.formats.replicates_json`; where that is not
+known the file has no such field); ``checksum``, the sha256 of the canonical encoding of all the others. White space
+does not matter, every value does. The checksum finds accidents, not forgeries: whoever edits a file on purpose can
+compute a new one.
 
 Numbers are written in the shortest form that reads back to the same double, so saving and loading is exact. A file
 of a newer version is refused; readers for every older version stay here.
@@ -20,6 +22,7 @@ import numpy as np
 
 from panbayes.bayesnet.factors import Factors
 from panbayes.bayesnet.formats.format import Format
+from panbayes.bayesnet.formats.replicates_json import ReplicatesPart, read_replicates, write_replicates
 from panbayes.bayesnet.structure import Structure
 from panbayes.errors import InputError
 from panbayes.privacy.statement import PrivacyStatement
@@ -28,8 +31,9 @@ from panbayes.schema.schema import Schema, dump_schema
 __all__ = ["FORMAT", "MODEL", "VERSION", "decode_factors", "encode_factors"]
 
 FORMAT: Final = "panbayes network"
-VERSION: Final = 2
-"""Version 2 keeps the events of the privacy statement's steps; a statement without any is written as version 1."""
+VERSION: Final = 3
+"""Version 2 keeps the events of the privacy statement's steps, version 3 the error; a network without either is written
+as the version that had neither."""
 
 MAX_BYTES: Final = 1 << 31
 
@@ -67,9 +71,22 @@ class _File(_Body, forbid_unknown_fields=True):
     checksum: str
 
 
+class _BodyWithError(_Body, forbid_unknown_fields=True):
+    error: ReplicatesPart
+
+
+class _FileWithError(_BodyWithError, forbid_unknown_fields=True):
+    checksum: str
+
+
 def _checksum(body: _Body) -> str:
-    fields = [getattr(body, name) for name in _Body.__struct_fields__]
+    fields = [getattr(body, name) for name in _fields(body)]
     return hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()
+
+
+def _fields(body: _Body) -> tuple[str, ...]:
+    """Name everything but the checksum, in the order in which it is written."""
+    return (_BodyWithError if isinstance(body, _BodyWithError) else _Body).__struct_fields__
 
 
 def encode_factors(network: Factors) -> bytes:
@@ -77,19 +94,28 @@ def encode_factors(network: Factors) -> bytes:
     names = network.schema.names
     body = _Body(
         format=FORMAT,
-        version=2 if network.privacy is not None and network.privacy.has_events else 1,
+        version=_version(network),
         schema=_Schema(network.schema.hash, dump_schema(network.schema)),
         structure=[_Pair(names[child], [names[p] for p in parents]) for child, parents in network.structure.pairs],
         tables=[table.ravel().tolist() for table in network.tables],
         privacy=None if network.privacy is None else network.privacy.to_json(),
         about=dict(network.about),
     )
+    if network.error is not None:
+        parts = {name: getattr(body, name) for name in _Body.__struct_fields__}
+        body = _BodyWithError(**parts, error=write_replicates(network.error))
     lines = [
         f'"{name}": {_lines(getattr(body, name)) if name in ("structure", "tables") else _text(getattr(body, name))}'
-        for name in _Body.__struct_fields__
+        for name in _fields(body)
     ]
     lines.append(f'"checksum": "{_checksum(body)}"')
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def _version(network: Factors) -> int:
+    if network.error is not None:
+        return 3
+    return 2 if network.privacy is not None and network.privacy.has_events else 1
 
 
 def _text(value: object) -> str:
@@ -113,7 +139,7 @@ def decode_factors(data: bytes, *, source: str = "model") -> Factors:
         )
     if header.version < 1:
         raise _damaged(source, "has an impossible version")
-    file = _decoded(data, _File, source)
+    file = _decoded(data, _File, source) if header.version < 3 else _decoded(data, _FileWithError, source)
     if file.checksum != _checksum(file):
         raise _damaged(source, "does not match its own checksum: it was edited or damaged")
     return _network(file, source)
@@ -130,7 +156,7 @@ def _damaged(source: str, found: str) -> InputError:
     return InputError(source, found=found, remedy="use the file as panbayes wrote it, or learn the model again")
 
 
-def _network(file: _File, source: str) -> Factors:
+def _network(file: _File | _FileWithError, source: str) -> Factors:
     """Rebuild the value; the checksum held, so what fails here was written by something else than panbayes."""
     schema = Schema.parse(file.schema.toml, source=source)
     if schema.hash != file.schema.hash:
@@ -152,7 +178,8 @@ def _network(file: _File, source: str) -> Factors:
                 raise _damaged(source, f'holds a table of "{schema.attributes[child].name}" of the wrong size')
             tables.append(np.array(values, dtype=np.float64).reshape(shape))
         privacy = None if file.privacy is None else PrivacyStatement.from_json(file.privacy, argument=source)
-        return Factors(schema, structure, tuple(tables), privacy, file.about)
+        error = read_replicates(file.error, schema) if isinstance(file, _FileWithError) else None
+        return Factors(schema, structure, tuple(tables), privacy, file.about, error)
     except InputError as error:
         if error.argument == source:
             raise

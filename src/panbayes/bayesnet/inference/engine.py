@@ -189,14 +189,7 @@ class Engine:
             result[place] = 1.0
             return result
         self._distribute(tree, potentials)
-        clique = tree.containing(free)
-        if clique is None:
-            raise ValueError("the targets share no clique")
-        scope = tree.cliques[clique]
-        joint = potentials[tree.start[clique] : tree.start[clique + 1]].reshape(tree.shape(clique))
-        summed = joint.sum(axis=tuple(axis for axis, v in enumerate(scope) if v not in free))
-        left = [v for v in scope if v in free]
-        result[place] = (summed / summed.sum()).transpose([left.index(v) for v in free])
+        result[place] = tree.joint(potentials, free)
         return result
 
     def most_probable(self, evidence: Mapping[int, int]) -> tuple[int, ...]:

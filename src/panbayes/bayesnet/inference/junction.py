@@ -67,6 +67,17 @@ class JunctionTree:
         found = [c for c in candidates if set(scope).issubset(self.cliques[c])]
         return min(found, key=lambda c: int(self.start[c + 1] - self.start[c]), default=None)
 
+    def joint(self, potentials: FloatArray, scope: Scope) -> FloatArray:
+        """Return the joint law of attributes that share a clique, from calibrated cliques; axes as in the scope."""
+        clique = self.containing(scope)
+        if clique is None:
+            raise ValueError("the attributes share no clique")
+        members = self.cliques[clique]
+        table = potentials[self.start[clique] : self.start[clique + 1]].reshape(self.shape(clique))
+        summed = table.sum(axis=tuple(axis for axis, v in enumerate(members) if v not in scope))
+        left = [v for v in members if v in scope]
+        return np.asarray(summed / summed.sum()).transpose([left.index(v) for v in scope])
+
     def shape(self, clique: int) -> tuple[int, ...]:
         """Return the shape of a clique's table."""
         return tuple(int(self.sizes[v]) for v in self.cliques[clique])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from panbayes.bayesnet.results import INTERVAL
 from panbayes.cli.demo.job import BOUND, CHOSEN, HOSPITALS, TEST, Outcome
 from panbayes.cli.demo.population import clinic_schema
 from panbayes.cli.text import aligned
@@ -64,8 +65,10 @@ def _bits(outcome: Outcome, epsilon: str) -> list[str]:
 def _answers(outcome: Outcome, epsilon: str) -> list[str]:
     private = outcome.networks[CHOSEN].posterior(TARGET, EVIDENCE)
     exact = outcome.networks[BOUND].posterior(TARGET, EVIDENCE)
-    rows = [(TARGET, f"at ε = {epsilon}", "no privacy")]
+    rows = [(TARGET, f"at ε = {epsilon}", INTERVAL, "no privacy")]
+    intervals = private.interval_texts()
     rows += [
-        (label[0], f"{p:.3f}", f"{q:.3f}") for (label, p), (_, q) in zip(private.rows(), exact.rows(), strict=True)
+        (label[0], f"{p:.4f}", interval, f"{q:.4f}")
+        for (label, p), interval, (_, q) in zip(private.rows(), intervals, exact.rows(), strict=True)
     ]
     return aligned(rows)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from panbayes.cli.stream.timing import due_text
 from panbayes.cli.text import aligned
 
 if TYPE_CHECKING:
+    from panbayes.stream.schedule import Due
     from panbayes.stream.setup import StreamSetup
 
-__all__ = ["facts_of", "known_users", "lines_of"]
+__all__ = ["facts_of", "filter_notes", "known_users", "lines_of"]
 
 UNIT: Final = "everything one user ever does in the stream (for IPv4 a user is an address, for a graph an edge)"
 
@@ -24,11 +26,16 @@ def known_users(setup: StreamSetup) -> int | None:
 
 def facts_of(setup: StreamSetup) -> dict[str, object]:
     """Return what is public, as JSON can say it."""
+    from panbayes.stream.ids.universes.grouped import GroupedUniverse
     from panbayes.stream.ids.universes.hashed import HashedUniverse
     from panbayes.stream.state.layout import VERSION
 
     calibration, users = setup.calibration, setup.universe
     own: dict[str, object] = {"rmse": setup.error()}
+    if isinstance(users, GroupedUniverse):
+        own = {"groups": {users.groups.field: list(users.groups.names)}}
+        own |= {"tiers": users.each.tiers, "cells": users.each.cells, "of_cells": users.each.of}
+        own |= {"relative_error": setup.error(), "key": users.each.key.hex(), "ipv6": users.each.ipv6 or None}
     if isinstance(users, HashedUniverse):
         own = {"relative_error": setup.error(), "tiers": users.tiers, "cells": users.cells, "of_cells": users.of}
         own |= {"key": users.key.hex(), "ipv6": users.ipv6 or None, "panels": users.panels, "panel": users.panel}
@@ -52,11 +59,23 @@ def facts_of(setup: StreamSetup) -> dict[str, object]:
         "half_life": setup.half_life,
         "flipped": calibration.flipped,
         "eta": str(calibration.eta),
+        "where": [str(condition) for condition in setup.where],
+        "at": None if setup.schedule is None else setup.schedule.name,
     }
 
 
-def lines_of(setup: StreamSetup, left: int, *, copies: Sequence[tuple[str, str]] = (), turns: int = 0) -> list[str]:
+def lines_of(
+    setup: StreamSetup,
+    left: int,
+    *,
+    copies: Sequence[tuple[str, str]] = (),
+    turns: int = 0,
+    due: Due | None = None,
+) -> list[str]:
     """Return what is public, for people."""
+    from panbayes.stream.ids.universes.grouped import GroupedUniverse
+    from panbayes.stream.ids.where import describe
+
     facts, users, size = facts_of(setup), setup.universe, known_users(setup)
     guarantee = f"E = {facts['epsilon']} against one look at the state and all {facts['releases']} releases"
     unit = UNIT
@@ -65,12 +84,17 @@ def lines_of(setup: StreamSetup, left: int, *, copies: Sequence[tuple[str, str]]
     elif setup.calibration.flipped:
         guarantee += " and flipped copies"
     rows = [("guarantee", guarantee), ("protects", unit)]
+    if setup.where:
+        rows.append(("counts", f"only events where {describe(setup.where)}"))
+    if isinstance(users, GroupedUniverse):
+        rows.append(("groups", f"{users.groups.field}: {', '.join(users.groups.names)}; events of others are ignored"))
     if size is None:
         rows += [
             ("state", f"{users.entries:,} cells ({facts['state_bytes']:,} bytes)"),
             (
                 "error",
-                f"{100 * setup.error():.2g} % of the users, where cells fill; panbayes stream plan says more",
+                f"{100 * setup.error():.2g} % of the {setup.statistic.figure.removeprefix('number of ')}, where cells "
+                "fill; panbayes stream plan says more",
             ),
             ("key", str(facts["key"])),
         ]
@@ -87,4 +111,14 @@ def lines_of(setup: StreamSetup, left: int, *, copies: Sequence[tuple[str, str]]
     if setup.forget:
         rows.append(("period", f"{turns}, ended by: panbayes stream turn"))
     rows += [*setup.statistic.remarks(setup.calibration), ("releases left", f"{left} of {facts['releases']}")]
+    if due is not None and setup.schedule is not None:
+        ended = left == 0 and not setup.forget
+        rows.append((setup.schedule.name, "the plan has ended" if ended else due_text(due)))
     return aligned([*rows, *copies])
+
+
+def filter_notes(setup: StreamSetup) -> list[str]:
+    """Say what a filter means for a user who is counted under several."""
+    if not setup.where:
+        return []
+    return ["A state with another filter is one more that a user may be in: losses add up (panbayes stream portfolio)."]

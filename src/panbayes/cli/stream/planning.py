@@ -9,6 +9,7 @@ import typer
 
 from panbayes.cli.arguments import AsJson
 from panbayes.cli.stream.hashed import Expect, Memory, is_hashed, refuse_with_hashed, refuse_without_hashed
+from panbayes.cli.stream.opening import GroupList
 from panbayes.cli.text import aligned, emit, plural
 from panbayes.errors import InputError
 
@@ -43,6 +44,7 @@ def plan(
     ] = None,
     expect: Expect = None,
     memory: Memory = None,
+    groups: GroupList = None,
     statistic: Annotated[
         str | None,
         typer.Option(
@@ -64,13 +66,15 @@ def plan(
         panbayes stream plan --epsilon 1 --alpha 0.01
         panbayes stream plan --epsilon 1 --alpha 0.01 --universe 100000
         panbayes stream plan --epsilon 1 --universe hashed
+        panbayes stream plan --epsilon 1 --universe hashed \\
+            --groups country=DE,FR,IT
     """
     if is_hashed(universe):
         counted = None if statistic == "distinct" else statistic
         refuse_with_hashed({"--alpha": alpha, "--beta": beta, "--max": most, "--statistic": counted})
-        _plan_hashed(epsilon, releases, expect, memory, as_json=as_json)
+        _plan_hashed(epsilon, releases, expect, memory, groups, as_json=as_json)
         return
-    refuse_without_hashed({"--expect": expect, "--memory": memory})
+    refuse_without_hashed({"--expect": expect, "--memory": memory, "--groups": groups})
     if alpha is None:
         raise InputError("--alpha", found="missing", remedy="say which error is acceptable, such as 0.01")
     beta, releases = 0.05 if beta is None else beta, 1 if releases is None else releases
@@ -136,19 +140,24 @@ def _sparse_row(sparse: float | None, size: int | None) -> tuple[str, str, str]:
     return ("relative error", f"{100 * RELATIVE:g} %", f"{where}, with the same probability")
 
 
-def _plan_hashed(epsilon: str, releases: int | None, expect: int | None, memory: str | None, *, as_json: bool) -> None:
+def _plan_hashed(
+    epsilon: str, releases: int | None, expect: int | None, memory: str | None, groups: str | None, *, as_json: bool
+) -> None:
     from panbayes.privacy.written import parse_epsilon
     from panbayes.stream.distinct_counter import parse_memory
     from panbayes.stream.distinct_planning import COMMON_MEMORY, COMMON_RELEASES, plan_distinct
+    from panbayes.stream.ids.universes.grouped import parse_groups
     from panbayes.stream.ids.universes.hashed import DEFAULT_MEMORY
 
     total = parse_epsilon(epsilon, argument="--epsilon")
-    sizes = COMMON_MEMORY if expect is None else (DEFAULT_MEMORY,)
+    count = 1 if groups is None else len(parse_groups(groups).names)
+    sizes = tuple(count * size for size in (COMMON_MEMORY if expect is None else (DEFAULT_MEMORY,)))
     columns = plan_distinct(
         epsilon=total,
         memory=sizes if memory is None else (parse_memory(memory),),
         releases=COMMON_RELEASES if releases is None else (releases,),
         expect=expect,
+        groups=count,
     )
     heads = [f"{written_size(column.memory)}, {plural(column.releases, 'release')}" for column in columns]
     rows = [
@@ -156,10 +165,11 @@ def _plan_hashed(epsilon: str, releases: int | None, expect: int | None, memory:
         for row, users in enumerate(columns[0].users)
     ]
     one = "one tier, " if expect is not None else ""
+    of = "" if count == 1 else f" for each of {count} groups by the number of its users"
     emit(
-        {"epsilon": str(total), "expect": expect, "columns": [asdict(column) for column in columns]},
+        {"epsilon": str(total), "expect": expect, "groups": count, "columns": [asdict(column) for column in columns]},
         [
-            f"Relative standard error ({one}E = {total} for one look at the state and all releases):",
+            f"Relative standard error{of} ({one}E = {total} for one look at the state and all releases):",
             *aligned([("users", *heads), *rows], indent=0),
         ],
         as_json=as_json,

@@ -66,9 +66,12 @@ def notes_of(setup: StreamSetup, answer: Answer) -> list[str]:
     """Say what an estimate is about where not everybody counts for ever."""
     from panbayes.stream.distinct_estimate import DistinctEstimate
     from panbayes.stream.ids.universes.hashed import HashedUniverse
+    from panbayes.stream.ids.where import describe
     from panbayes.stream.turns import decay_bias
 
-    users, notes = setup.universe, []
+    users, notes = setup.universe, list[str]()
+    if setup.where:
+        notes.append(f"It speaks of users with an event where {describe(setup.where)}.")
     if isinstance(users, HashedUniverse) and users.panels > 1:
         notes.append(f"It speaks of all users; one in {users.panels:,} was counted, and the error has that in it.")
     if setup.half_life is not None:
@@ -103,6 +106,8 @@ def turn(state: State, as_json: AsJson = False) -> None:
     announce_compiling()
     with StreamEstimator[Answer].open(state) as estimator:
         setup = estimator.setup
+        if setup.forget:
+            estimator.require_due()
         answer = estimator.estimate() if setup.renews else None
         estimator.turn()
         turns, left = estimator.turns, estimator.releases_left

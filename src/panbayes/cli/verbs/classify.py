@@ -8,6 +8,7 @@ import polars as pl
 import typer
 
 from panbayes.bayesnet.network import Network
+from panbayes.bayesnet.results import INTERVAL
 from panbayes.cli.arguments import AsJson, DataFile, ModelFile, TableOutput
 from panbayes.cli.help import add_command
 from panbayes.cli.table_output import SpreadsheetSafe, write_table
@@ -34,7 +35,8 @@ def classify(
 ) -> None:
     """Predict an attribute of every record in a file from all the others.
 
-    The output is the file with two columns more, the predicted value and its probability. It holds the records
+    The output is the file with more columns: the predicted value and its probability, and where the model knows its
+    error the lower and the upper end of the 90 % interval of that probability. It holds the records
     themselves: it is as sensitive as the file, and a new one can be read by its owner alone. Texts are written as they
     are, also one that a spreadsheet would run as a formula: --spreadsheet-safe defuses them.
 
@@ -52,12 +54,15 @@ def classify(
     ):
         table = Table.read(complete, network.schema, argument=str(data), every_record=True)
         found = network.classify_table(table, target)
-        predicted = pl.Series(f"{target}_predicted", found.labels())
-        probability = pl.Series(f"{target}_probability", found.probabilities.max(axis=1))
-        both = frame.with_columns(predicted, probability)
+        columns = found.decoded()
+        both = frame.with_columns(column.alias(f"{target}_{column.name}") for column in columns.get_columns())
         write_table(both, temporary, kind=output, spreadsheet_safe=spreadsheet_safe)
     summary: dict[str, object] = {"output": str(output), "records": table.records, "target": target}
     lines = [f"{output}: {plural(table.records, 'record')} with {target}_predicted and {target}_probability."]
+    if "low" in columns.columns:
+        lines.append(f"The {INTERVAL} of each probability goes from {target}_low to {target}_high.")
+    lines += found.remarks
+    summary["remarks"] = list(found.remarks)
     if known:
         right = float((found.codes == table.codes[network.schema.index(target)]).mean())
         summary["accuracy"] = right

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
 
 from panbayes.bayesnet.network import Network
+from panbayes.bayesnet.questions import Evidence
+from panbayes.bayesnet.results import INTERVAL, Expectation, Posterior
+from panbayes.bayesnet.uncertainty.intervals import LEVEL
 from panbayes.cli.arguments import AsJson, ModelFile
 from panbayes.cli.help import add_command
 from panbayes.cli.models import is_private
@@ -35,7 +39,11 @@ def query(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Ask a model for the exact probability of attributes, given others.
+    """Ask a model for the probability of attributes, given others, and how wrong it may be.
+
+    The true probability of the population lies in nine of ten 90 % intervals. They allow for the noise, for the chance
+    in the records and for dependence that was not measured. Of a numeric attribute the mean is told too; bins count as
+    their middle. Models of some strategies, of BIF files and of earlier versions know no error, and say so.
 
     Examples:
         panbayes query model.json readmitted
@@ -45,15 +53,46 @@ def query(
     targets, evidence = parse_question(question)
     posterior = network.posterior(targets, evidence)
     rows = posterior.rows()
+    intervals = posterior.interval_texts()
+    mean = _mean(network, targets, evidence)
     data = {
         "targets": list(targets),
         "given": evidence,
         "private": is_private(network),
-        "posterior": [{"values": list(labels), "probability": p} for labels, p in rows],
+        "posterior": _json_rows(posterior),
+        "expectation": None if mean is None else _json_mean(mean),
+        "interval": LEVEL if intervals else None,
+        "remarks": list(posterior.remarks),
     }
-    shown = sorted(rows, key=lambda row: -row[1])[:MOST_ROWS] if len(rows) > MOST_ROWS else rows
-    table = aligned([(*targets, "probability"), *((*labels, f"{p:.4f}") for labels, p in shown)])
+    columns = [(*labels, f"{p:.4f}") for labels, p in rows]
+    if intervals:
+        columns = [(*row, interval) for row, interval in zip(columns, intervals, strict=True)]
+    order = sorted(range(len(rows)), key=lambda place: -rows[place][1])[:MOST_ROWS]
+    shown = [columns[place] for place in order] if len(rows) > MOST_ROWS else columns
+    table = aligned([(*targets, "probability", *([INTERVAL] if intervals else [])), *shown])
     given = ", ".join(f"{name} = {value}" for name, value in evidence.items())
     heading = f"{', '.join(targets)} given {given}:" if given else f"{', '.join(targets)}:"
     more = [f"  and {len(rows) - MOST_ROWS:,} less probable (all of them with --json)"]
-    emit(data, [heading, *table, *(more if len(rows) > MOST_ROWS else [])], as_json=as_json)
+    below = [*(more if len(rows) > MOST_ROWS else []), *([] if mean is None else [repr(mean)]), *posterior.remarks]
+    emit(data, [heading, *table, *below], as_json=as_json)
+
+
+def _mean(network: Network, targets: Sequence[str], evidence: Evidence) -> Expectation | None:
+    """Return the mean where it is asked for: of one target that is numeric and not given."""
+    if len(targets) > 1 or targets[0] in evidence:
+        return None
+    numeric = bool(network.schema.attributes[network.schema.index(targets[0])].numbers)
+    return network.expectation(targets[0], evidence) if numeric else None
+
+
+def _json_mean(mean: Expectation) -> dict[str, float]:
+    low, high = mean.interval or (None, None)
+    return {"mean": mean.mean, **({} if low is None or high is None else {"low": low, "high": high})}
+
+
+def _json_rows(posterior: Posterior) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = [{"values": list(labels), "probability": p} for labels, p in posterior.rows()]
+    if posterior.low is not None and posterior.high is not None:
+        for row, low, high in zip(rows, posterior.low.ravel().tolist(), posterior.high.ravel().tolist(), strict=True):
+            row |= {"low": low, "high": high}
+    return rows

@@ -10,9 +10,12 @@ import typer
 from panbayes.cli.arguments import AsJson
 from panbayes.cli.help import add_command, new_group
 from panbayes.cli.kernels import announce_compiling
-from panbayes.cli.stream.facts import facts_of, known_users, lines_of
-from panbayes.cli.stream.hashed import Expect, Memory, is_hashed, refuse_with_hashed, refuse_without_hashed
+from panbayes.cli.stream.facts import facts_of, filter_notes, known_users, lines_of
+from panbayes.cli.stream.hashed import Expect, Memory
+from panbayes.cli.stream.opening import Clock, Conditions, GroupList, Opening
 from panbayes.cli.stream.planning import plan
+from panbayes.cli.stream.publishing import Publish, check_published, publish
+from panbayes.cli.stream.timing import due_facts, due_notes, due_of_state
 from panbayes.cli.stream.windows import (
     Eta,
     Flipped,
@@ -21,14 +24,13 @@ from panbayes.cli.stream.windows import (
     Periods,
     look,
     notes_of,
-    planned_copies,
     portfolio,
     turn,
 )
 from panbayes.cli.stream_files import Column, Form, Source, State, check, move
 from panbayes.cli.text import aligned, complain, emit
 from panbayes.errors import ExitCode, InputError
-from panbayes.stream.laws.registry import DEFAULT_LAW, law_kind, law_kinds
+from panbayes.stream.laws.registry import DEFAULT_LAW, law_kinds
 from panbayes.stream.statistics.registry import statistic_kinds
 
 __all__ = ["register"]
@@ -50,6 +52,10 @@ IGNORED: Final = (
     "data may ask: panbayes stream check)"
 )
 IGNORED_PANELS: Final = "ids of other panels and lines that cannot be read were ignored, and how many is not told"
+IGNORED_GROUPS: Final = (
+    "events of another {} than those declared, of a group in which their user does not count, and lines that cannot be "
+    "read were ignored, and how many is not told"
+)
 IGNORED_LINES: Final = "any id counts; lines that cannot be read were ignored, and how many is not told"
 INTERRUPTED: Final = (
     "every whole line or row read until then counts, and nothing after it; feed the same input again to be sure: what "
@@ -129,6 +135,9 @@ def open_(
     half_life: HalfLife = None,
     flipped: Flipped = 0,
     eta: Eta = None,
+    where: Conditions = None,
+    groups: GroupList = None,
+    at: Clock = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a new state file.
@@ -142,61 +151,46 @@ def open_(
             --statistic visits --max 7
         panbayes stream open daily.state --universe hashed --epsilon 1 \\
             --panel 30d --flipped 1 --eta 0.25
+        panbayes stream open german.state --universe hashed --epsilon 1 \\
+            --where country=DE
+        panbayes stream open lands.state --universe hashed --epsilon 1 \\
+            --groups country=DE,FR,IT
     """
-    from panbayes.stream.distinct_counter import DistinctCounter
-    from panbayes.stream.ids.universes.hashed import DEFAULT_MEMORY
-    from panbayes.stream.private_stream import PrivateStream
-    from panbayes.stream.statistics.methods.density import Density
     from panbayes.stream.statistics.methods.statistic import Answer
-    from panbayes.stream.statistics.registry import read_statistic, sampled
     from panbayes.stream.stream_estimator import StreamEstimator
-    from panbayes.stream.turns import parse_window
 
     announce_compiling()
-    window, copies = parse_window(panel, periods=periods, half_life=half_life), planned_copies(flipped, eta)
-    other_law = None if (law, levels) == (DEFAULT_LAW, 2) else f"{law} on {levels} levels"
-    if is_hashed(universe):
-        counted = None if statistic == "distinct" else statistic
-        refuse_with_hashed({"--sample": sample, "--max": most, "--state-law": other_law, "--statistic": counted})
-        started: PrivateStream = DistinctCounter.create(
-            state,
-            epsilon=epsilon,
-            releases=releases,
-            expect=expect,
-            memory=memory or DEFAULT_MEMORY,
-            ipv6=ipv6,
-            key=key,
-            state_epsilon=state_epsilon,
-            window=window,
-            flipped=copies,
-        )
-    else:
-        refuse_without_hashed({"--expect": expect, "--memory": memory, "--ipv6": ipv6, "--key": key, "--panel": panel})
-        wanted = sampled(read_statistic(statistic or "density", most, argument="--statistic"), argument="--statistic")
-        if isinstance(wanted, Density):
-            wanted = Density(law_kind(law, argument="--state-law").name, levels)
-        elif other_law is not None:
-            raise InputError(
-                "--state-law", found=f"found it with --statistic {wanted.name}", remedy="leave it and --levels out"
-            )
-        started = StreamEstimator[Answer].create(
-            state,
-            universe,
-            wanted,
-            epsilon=epsilon,
-            releases=releases,
-            sample=sample,
-            state_epsilon=state_epsilon,
-            window=window,
-            flipped=copies,
-        )
-    with started:
-        setup = started.setup
+    setup = Opening(
+        universe=universe,
+        epsilon=epsilon,
+        releases=releases,
+        sample=sample,
+        expect=expect,
+        memory=memory,
+        ipv6=ipv6,
+        key=key,
+        statistic=statistic,
+        most=most,
+        law=law,
+        levels=levels,
+        state_epsilon=state_epsilon,
+        panel=panel,
+        periods=periods,
+        half_life=half_life,
+        flipped=flipped,
+        eta=eta,
+        where=where or [],
+        groups=groups,
+        at=at,
+    ).setup()
+    with StreamEstimator[Answer].start(state, setup) as started:
+        due = started.due()
     emit(
-        {"state": str(state), **facts_of(setup), "releases_left": releases},
+        {"state": str(state), **facts_of(setup), **due_facts(due), "releases_left": releases},
         [
             f"{state}: ready for {setup.universe.describe()}.",
-            *lines_of(setup, releases),
+            *lines_of(setup, releases, due=due),
+            *filter_notes(setup),
             "Keep this one file and no copy of it: backups, snapshots and swap are looks too.",
         ],
         as_json=as_json,
@@ -225,19 +219,25 @@ def feed(
     forbid_dumps()
     from panbayes.stream.ids.feeding import batches
     from panbayes.stream.ids.stopping import stopped_by_signals
+    from panbayes.stream.ids.universes.grouped import GroupedUniverse
+    from panbayes.stream.ids.where import describe
     from panbayes.stream.statistics.methods.statistic import Answer
     from panbayes.stream.stream_estimator import StreamEstimator
 
     announce_compiling()
     with stopped_by_signals() as stop, StreamEstimator[Answer].open(state) as estimator:
         take = estimator.remove if delete else estimator.update
-        for batch in batches(source, form=form, column=column, stop=stop):
+        for batch in batches(source, form=form, column=column, fields=estimator.setup.fields, stop=stop):
             take(batch)
         repeatable, setup = estimator.statistic.repeatable, estimator.setup
     if stop.asked:
         complain(f"error: interrupted; {INTERRUPTED if repeatable else INTERRUPTED_ONCE}")
         raise typer.Exit(ExitCode.INTERRUPTED)
     told = IGNORED if known_users(setup) is not None else IGNORED_PANELS if setup.panels > 1 else IGNORED_LINES
+    if isinstance(setup.universe, GroupedUniverse):
+        told = IGNORED_GROUPS.format(setup.universe.groups.field)
+    if setup.where:
+        told = f"only events where {describe(setup.where)} count; {told}"
     shown = [f"{state}: fed; {told}."]
     if not repeatable:
         shown.append("Do not feed it again: visits are counted, and every delivery is one.")
@@ -250,13 +250,18 @@ def estimate(
         float, typer.Option(metavar="NUMBER", help="The probability with which the interval holds.")
     ] = 0.95,
     repeat: Annotated[bool, typer.Option("--repeat", help="Show the last release again and spend none.")] = False,
+    published: Publish = None,
     as_json: AsJson = False,
 ) -> None:
-    """Release an estimate; with no releases left, show the last one again.
+    """Release an estimate; with none left or none due, show the last one again.
+
+    A state that was opened with --at makes one release in every hour, day or week, whoever asks how often: run this
+    from cron or a timer.
 
     Examples:
         panbayes stream estimate visits.state
         panbayes stream estimate visits.state --repeat --confidence 0.99
+        panbayes stream estimate visits.state --publish visitors.json
     """
     from panbayes.stream.state.core_dumps import forbid_dumps
 
@@ -267,6 +272,8 @@ def estimate(
     announce_compiling()
     if not 0 < confidence < 1:
         raise InputError("--confidence", found=f"found {confidence}", remedy="give a number between 0 and 1")
+    if published is not None:
+        check_published(published, state=state)
     with StreamEstimator[Answer].open(state, writing=False) as estimator:
         last = estimator.last(confidence=confidence) if repeat else None
         if repeat and last is None:
@@ -274,8 +281,15 @@ def estimate(
         answer = last or estimator.estimate(confidence=confidence)
         universe = known_users(estimator.setup)
         notes = notes_of(estimator.setup, answer)
+        due = estimator.due()
+    notes += due_notes(due, answer.releases_left)
+    facts = {**answer.facts(), **due_facts(due), "universe": universe, "notes": notes}
+    if published is not None:
+        changed = publish(published, facts)
+        news = "written" if changed else "left as it is: the intervals overlap, so nothing is known to have changed"
+        notes.append(f"{published}: {news}.")
     shown = [*aligned(answer.lines(universe), indent=0), *answer.notes(), *notes]
-    emit({**answer.facts(), "universe": universe, "notes": notes}, shown, as_json=as_json)
+    emit(facts, shown, as_json=as_json)
 
 
 def info(state: State, as_json: AsJson = False) -> None:
@@ -289,6 +303,7 @@ def info(state: State, as_json: AsJson = False) -> None:
     from panbayes.stream.state.inspection import inspect_state
 
     found = inspect_state(state)
+    due = due_of_state(found)
     emit(
         {
             "state": str(state),
@@ -298,10 +313,11 @@ def info(state: State, as_json: AsJson = False) -> None:
             "copies": found.copies,
             "period": found.turns,
             "flipped_left": found.flipped_left,
+            **due_facts(due),
         },
         [
             f"{state}: {found.setup.universe.describe()}.",
-            *lines_of(found.setup, found.left, copies=[("copies", found.copies)], turns=found.turns),
+            *lines_of(found.setup, found.left, copies=[("copies", found.copies)], turns=found.turns, due=due),
         ],
         as_json=as_json,
     )

@@ -48,6 +48,10 @@ def new(
     strategy: Annotated[
         str, typer.Option(metavar="NAME", help="How it is learned; the file says what each strategy asks for.")
     ] = "adaptive",
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The attribute that the model is to predict.", show_default="none"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a study file with every key, what it means and its default.
@@ -58,6 +62,7 @@ def new(
         panbayes study new study.toml --schema clinic.toml --epsilon 1
         panbayes study new strict.toml --schema clinic.toml --epsilon 0.1 \\
             --name "three clinics" --strategy noisy-majority-voting
+        panbayes study new risk.toml --schema clinic.toml --epsilon 1 --target smoker
     """
     if study.exists():
         raise InputError("STUDY", found=f"{study} exists", remedy="give another name, or remove it first")
@@ -66,6 +71,7 @@ def new(
         Schema.load(schema),
         strategy,
         parse_epsilon(epsilon, argument="--epsilon"),
+        target=target,
         source=str(study),
     )
     place = Path(os.path.relpath(schema, study.parent)).as_posix()
@@ -99,6 +105,7 @@ def show(
             "private": agreed.private,
             "grant": None if grant is None else grant.json(),
             "schema_status": agreed.schema.status,
+            "round_trips": dict(zip(("any_number", "each_holder"), _round_trips(agreed), strict=True)),
             "asks": [
                 {
                     "kind": stage.kind,
@@ -125,10 +132,26 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ("strategy", f"{study.strategy}: {study.how.summary}"),
         ("costs", cost),
         ("protects", neighbours(study.adjacency, unit="person" if unit else "record")),
+        *([("waits for", _waits(study))] if study.private else []),
         ("schema", f"{schema.name} ({schema.status}), {plural(len(schema), 'attribute')}"),
         *([("chosen", chosen)] if chosen else []),
         ("hash", study.hash),
     ]
+
+
+def _round_trips(study: Study) -> tuple[int, int]:
+    """Return how often holders are waited for at most: whatever their number, and more for every one of them."""
+    if not study.private:
+        return 0, 0
+    one, two = study.plan.round_trips(1), study.plan.round_trips(2)
+    return 2 * one - two, two - one
+
+
+def _waits(study: Study) -> str:
+    common, each = _round_trips(study)
+    if not each:
+        return f"at most {plural(common, 'round trip')}, whatever the number of holders"
+    return f"at most {plural(common, 'round trip')}, and {each} more for every holder, which choose in turns"
 
 
 def _promise(study: Study) -> str:

@@ -41,7 +41,8 @@ class Stage(Generic[QueryType]):
 
     ``loss`` is what each costs; None where the asker divides what the study grants as it goes. ``fixed`` fields must
     have these values; ``rule`` says what is wrong with the others, if anything. ``steps`` tell people what all of them
-    together spend, ``words`` name what is asked for, ``most`` how large a question may be.
+    together spend, ``words`` name what is asked for, ``most`` how large a question may be. All holders are
+    asked at the same time, but for so many of the questions as are put to one after another, in ``turns``.
 
     A question is judged before anything else is done with it, so fixed fields and rule take a time that follows the
     length of the question, whatever it says; and what they let pass costs a holder no more than ``most`` says.
@@ -55,6 +56,7 @@ class Stage(Generic[QueryType]):
     fixed: Mapping[str, Fixed] = field(default_factory=dict)
     rule: Callable[[QueryType], str | None] | None = None
     steps: tuple[Step, ...] = ()
+    turns: int = 0
 
     @property
     def kind(self) -> str:
@@ -79,12 +81,14 @@ class Stage(Generic[QueryType]):
 class Plan:
     """The stages of a study, at most one of a kind, which together cost no more than ``grant``.
 
-    ``otherwise`` is the refusal of a query of any other kind.
+    ``otherwise`` is the refusal of a query of any other kind. ``former`` kinds were asked by earlier versions: a holder
+    that answered one then gives the same answer again, and answers nothing new to a study that began so.
     """
 
     stages: tuple[Stage[Any], ...]
     grant: Loss
     otherwise: str
+    former: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Refuse a plan that would overspend."""
@@ -100,11 +104,15 @@ class Plan:
         for stage in self.stages:
             if stage.kind == kind_of(query):
                 return stage.complaint(query)
-        return self.otherwise
+        return None if kind_of(query) in self.former else self.otherwise
 
     def times(self, kind: str) -> int:
         """Return how many different questions of a kind the study may ask one holder."""
         return sum(stage.times for stage in self.stages if stage.kind == kind)
+
+    def round_trips(self, holders: int) -> int:
+        """Return how often so many holders have to be waited for at most."""
+        return sum(stage.times + stage.turns * (holders - 1) for stage in self.stages)
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -27,13 +27,14 @@ from panbayes.schema.schema import Schema
 from panbayes.schema.toml_reader import Section
 from panbayes.schema.toml_writer import toml_value
 
-__all__ = ["CLIPS", "LEARNERS", "STUDY_VERSION", "Clip", "Degree", "Learner", "Terms", "granted"]
+__all__ = ["CLIPS", "LEARNERS", "STUDY_VERSION", "Choices", "Clip", "Degree", "Learner", "Terms", "granted"]
 
 STUDY_VERSION: Final = 1
 
 Learner: TypeAlias = Literal["greedy", "chow-liu", "penalised", "hill-climbing"]
 Clip: TypeAlias = Literal["analyst", "holder"]
 Degree: TypeAlias = int | Literal["auto"]
+Choices: TypeAlias = Literal["together", "turns"]
 LEARNERS: Final[tuple[Learner, ...]] = get_args(Learner)
 CLIPS: Final[tuple[Clip, ...]] = get_args(Clip)
 
@@ -129,6 +130,25 @@ class Terms:
             "0 for pure differential privacy; above 0, (ε, δ) through zero-concentrated privacy",
         ),
     ] = Fraction(0)
+    target: Annotated[
+        str | None,
+        Key(
+            text("the name of an attribute"),
+            "the attribute that the model is to predict: tables that say more of it are chosen first, at the cost of "
+            "the others; a public choice",
+            default="all attributes count alike",
+            added=True,
+        ),
+    ] = None
+    choices: Annotated[
+        Choices,
+        Key(
+            choice(get_args(Choices)),
+            "how several holders choose the first tables: in turns, each among what the others have left, which finds "
+            "more and has two more round trips for every holder; or together, each among its part of all tables",
+            added=True,
+        ),
+    ] = "turns"
     source: str = field(default="study", compare=False)
 
     def __init__(
@@ -148,6 +168,8 @@ class Terms:
         learner: Learner = learner,
         adjacency: Adjacency = adjacency,
         delta: Written = delta,
+        target: str | None = None,
+        choices: Choices = choices,
         source: str = "study",
     ) -> None:
         """Read the numbers exactly, and check every field alone."""
@@ -166,6 +188,8 @@ class Terms:
             "learner": learner,
             "adjacency": adjacency,
             "delta": parse_number(delta, argument=f"{source}, delta"),
+            "target": target,
+            "choices": choices,
             "source": source,
         }
         for key, value in given.items():
@@ -180,6 +204,7 @@ class Terms:
         self.check_choice("clip", CLIPS)
         self.check_choice("learner", LEARNERS)
         self.check_choice("adjacency", get_args(Adjacency))
+        self.check_choice("choices", get_args(Choices))
         if not 0 < self.split < 1:
             raise self.error("split", f"found {float(self.split):g}", "give a fraction between 0 and 1, such as 0.5")
         if not 0 < self.theta <= 1000:
@@ -188,6 +213,8 @@ class Terms:
             raise self.error("degree", f"found {self.degree!r}", 'give a whole number, or "auto"')
         if self.first is not None:
             self.schema.index(self.first, argument=f"{self.source}, first")
+        if self.target is not None:
+            self.schema.index(self.target, argument=f"{self.source}, target")
 
     def error(self, key: str, found: str, remedy: str) -> InputError:
         """Build an error about a field."""
@@ -204,6 +231,11 @@ class Terms:
     def first_attribute(self) -> int:
         """The position of the attribute that is placed first."""
         return 0 if self.first is None else self.schema.index(self.first)
+
+    @property
+    def target_attribute(self) -> int | None:
+        """The position of the attribute that the model is to predict, if there is one."""
+        return None if self.target is None else self.schema.index(self.target)
 
     @property
     def holder_clips(self) -> bool:

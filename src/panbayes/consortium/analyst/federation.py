@@ -1,8 +1,8 @@
 """Holders that can be asked, and nothing else: all that an analyst has of them.
 
 A federation knows its holders by name and reaches each through a function from bytes to bytes: a gate in the same
-process, or a mailbox. It puts one query to all of them at the same time and hands back their releases, after checking
-each (:mod:`panbayes.consortium.analyst.reply_checks`). It gives up with
+process, or a mailbox. It puts one query to all of them at the same time, or to each its own, and hands back their
+releases, after checking each (:mod:`panbayes.consortium.analyst.reply_checks`). It gives up with
 
 * :class:`~panbayes.errors.HolderRefusedError` (exit code 3) if a holder refused: its name, the code and its
   words;
@@ -19,7 +19,7 @@ cannot show a chain with these heads in it has restored or rewritten its ledger.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
@@ -30,7 +30,7 @@ from panbayes.consortium.protocol.codec import MalformedError, decode_reply, enc
 from panbayes.consortium.protocol.envelope import Question, Refusal, Release, question
 from panbayes.consortium.protocol.queries import Query
 from panbayes.consortium.protocol.transport import Ask
-from panbayes.errors import HolderError, HolderFailedError, HolderRefusedError, InputError
+from panbayes.errors import HolderError, HolderFailedError, HolderRefusedError, InputError, InternalError
 
 __all__ = ["Federation", "Traffic"]
 
@@ -92,18 +92,27 @@ class Federation:
         """Per holder: the head of its ledger after each release, by the question's id, in the order received."""
         return {name: dict(known.heads) for name, known in self._known.items()}
 
-    def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> dict[str, Release]:
-        """Put one query to all holders at once, or to some ``only``; return every holder's release, by name."""
-        chosen = [name for name in self._holders if only is None or name in only]
-        asked = question(query, study=self._study.hash, round_number=round_number)
-        data = encode(asked)
-        with ThreadPoolExecutor(max(1, min(len(chosen), MAX_THREADS)), thread_name_prefix="ask") as threads:
-            found = list(threads.map(lambda name: self._ask_one(name, asked, data), chosen))
+    def ask(self, query: Query, *, round_number: int) -> dict[str, Release]:
+        """Put one query to all holders at once; return every holder's release, by name."""
+        return self.ask_each(dict.fromkeys(self._holders, query), round_number=round_number)
+
+    def ask_each(self, queries: Mapping[str, Query], *, round_number: int) -> dict[str, Release]:
+        """Put to every holder that is named its own query, to all at once; return their releases, by name."""
+        unknown = queries.keys() - self._holders.keys()
+        if unknown:
+            raise InternalError(f"a query is for {min(unknown)}, which is no holder of this federation")
+        letters: dict[int, tuple[Question, bytes]] = {}
+        for query in queries.values():
+            if id(query) not in letters:
+                asked = question(query, study=self._study.hash, round_number=round_number)
+                letters[id(query)] = asked, encode(asked)
+        with ThreadPoolExecutor(max(1, min(len(queries), MAX_THREADS)), thread_name_prefix="ask") as threads:
+            found = list(threads.map(lambda name: self._ask_one(name, *letters[id(queries[name])]), queries))
         failed = [outcome for outcome in found if isinstance(outcome, HolderError)]
         if failed:
             raise min(failed, key=lambda error: error.holder)
         return {
-            name: outcome for name, outcome in zip(chosen, found, strict=True) if not isinstance(outcome, HolderError)
+            name: outcome for name, outcome in zip(queries, found, strict=True) if not isinstance(outcome, HolderError)
         }
 
     def _ask_one(self, name: str, asked: Question, data: bytes) -> Release | HolderError:

@@ -2,13 +2,13 @@
 
 Whatever a strategy draws at random (ties, pooled samples) derives from the study's hash and the releases
 (:func:`digest`), so that a run that is resumed asks the same questions and gets the same network: to the bit on the
-same machine, but for last digits on another kind of processor (:mod:`panbayes.consortium.analyst.strategies.adaptive`).
+same machine, nearly on another kind of processor (:mod:`panbayes.consortium.analyst.strategies.adaptive` says how).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
 from panbayes.consortium.agreement.study import Study
@@ -33,8 +33,11 @@ class Holders(Protocol):
     def names(self) -> tuple[str, ...]:
         """The holders' names."""
 
-    def ask(self, query: Query, *, round_number: int, only: Collection[str] | None = None) -> Mapping[str, Release]:
-        """Put one query to all of them, or to some ``only``, and return every holder's release, by name."""
+    def ask(self, query: Query, *, round_number: int) -> Mapping[str, Release]:
+        """Put one query to all of them, and return every holder's release, by name."""
+
+    def ask_each(self, queries: Mapping[str, Query], *, round_number: int) -> Mapping[str, Release]:
+        """Put to every holder that is named its own query, all at the same time; return their releases, by name."""
 
 
 def answer_of(release: Release, kind: type[AnswerType]) -> AnswerType:

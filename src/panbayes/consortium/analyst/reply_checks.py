@@ -58,7 +58,7 @@ def check_release(release: Release, query: Query, sizes: Sequence[int]) -> None:
             grouped = [_groups(grouping, sizes) for grouping in query.groupings]
             _check_cells(release.answer.cells, query.tables, grouped, clipped=False)
         case TableChoiceQuery(), TableChoiceAnswer():
-            _check_taken(release.answer.taken, query)
+            _check_taken(release.answer, query)
         case _:
             raise GarbageError("the answer is of another kind than the query")
 
@@ -88,23 +88,23 @@ def _groups(grouping: Grouping, sizes: Sequence[int]) -> int:
     return max(grouping.groups) + 1 if grouping.groups else sizes[grouping.attribute]
 
 
-def _check_taken(taken: Sequence[int], query: TableChoiceQuery) -> None:
-    if len(taken) > query.picks or len(set(taken)) != len(taken) or max(taken, default=0) >= len(query.candidates):
-        raise GarbageError("a candidate was taken twice, or one that was not offered, or too many were")
+def _check_taken(answer: TableChoiceAnswer, query: TableChoiceQuery) -> None:
+    taken = answer.taken
+    if answer.count not in (0, *(count.tables for count in query.counts)) or len(taken) > answer.count:
+        raise GarbageError("another number of tables was taken than could be")
+    if len(set(taken)) != len(taken) or max(taken, default=0) >= len(query.candidates):
+        raise GarbageError("a candidate was taken twice, or one that was not offered")
+    members = [tuple(query.groupings[g].attribute for g in query.candidates[place].axes) for place in taken]
+    if len({frozenset(found) for found in members}) != len(members):
+        raise GarbageError("two tables of the same attributes were taken")
     if query.rule == "forest":
         part: dict[int, int] = {}
-        edges = [(query.groupings[v[0]].attribute, query.groupings[v[1]].attribute) for v in _axes(taken, query)]
-        for first, second in (*query.taken, *edges):
+        pairs = (*query.taken, *(found for found in members if len(found) == 2))
+        for place, (first, second) in enumerate(pairs):
             a, b = part.setdefault(first, first), part.setdefault(second, second)
-            if a == b:
+            if a == b and place >= len(query.taken):
                 raise GarbageError("the pairs taken close a cycle")
             part = {attribute: a if found == b else found for attribute, found in part.items()}
-    elif len({query.groupings[v[0]].attribute for v in _axes(taken, query)}) != len(taken):
-        raise GarbageError("two tables taken begin with the same attribute")
-
-
-def _axes(taken: Sequence[int], query: TableChoiceQuery) -> list[tuple[int, ...]]:
-    return [query.candidates[place].axes for place in taken]
 
 
 def _check_model(answer: ModelAnswer, query: ModelQuery, sizes: Sequence[int]) -> None:

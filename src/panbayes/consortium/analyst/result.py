@@ -16,6 +16,7 @@ from panbayes.bayesnet.learning.parameters import fit_tables
 from panbayes.bayesnet.learning.search import chow_liu, greedy, penalised_greedy
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.checks import fixed_degree
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import Terms
@@ -62,14 +63,17 @@ def finish(
     spent: Mapping[str, Sequence[Step]],
     *,
     private: bool,
+    error: Replicates | None = None,
 ) -> Network:
-    """Put a network together with the statement of what each holder's people ``spent``."""
-    return Network(study.schema, structure, tuple(tables), state(study, spent, private=private), about(study, spent))
+    """Put a network together with the statement of what each holder's people ``spent``; ``error`` where it is known."""
+    statement = state(study, spent, private=private)
+    return Network(study.schema, structure, tuple(tables), statement, about(study, spent), error)
 
 
 def about(study: Study, holders: Mapping[str, object]) -> dict[str, str]:
     """Return the few words that go with a network."""
-    return {"study": study.name, "strategy": study.strategy, "holders": ", ".join(sorted(holders))}
+    target = {"target": study.target} if study.target is not None and "target" in study.how.reads else {}
+    return {"study": study.name, "strategy": study.strategy, **target, "holders": ", ".join(sorted(holders))}
 
 
 def state(study: Study, spent: Mapping[str, Sequence[Step]], *, private: bool) -> PrivacyStatement:

@@ -43,7 +43,7 @@ from panbayes.consortium.holder.ledger.chain import Charge, reply_digest
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.holder.private_counts import PrivateCounts
-from panbayes.consortium.protocol.codec import MalformedError, WrongIdError, decode_question, encode
+from panbayes.consortium.protocol.codec import MalformedError, WrongIdError, decode_question, encode, round_of
 from panbayes.consortium.protocol.envelope import Question, Refusal, RefusalCode, Release
 from panbayes.dp.noise import Noise
 from panbayes.errors import InputError
@@ -190,6 +190,7 @@ class Gate:
         transaction.bind(self._table.schema.hash, self._records)
         handler = handler_of(question.query)
         loss = handler.loss(question.query)
+        self._check_course(transaction, question.round, handler.kind)
         self._check_budget(transaction, handler.kind, loss)
         transaction.begin(attempt)
         answer = handler.answer(question.query, self._counts, noise=self._noise.spawn(question.id.encode()))
@@ -202,6 +203,27 @@ class Gate:
         reply = encode(msgspec.structs.replace(release, ledger=entry.head))
         transaction.record(entry, study=self._study, asked=encode(question), replied=reply)
         return reply
+
+    def _check_course(self, transaction: Transaction, number: int, kind: str) -> None:
+        """Refuse a question that the run which began the study would not ask, before it spends what is left for that.
+
+        Where the asker divides the grant as it goes, it asks one question of a kind in a round.
+        """
+        study = self._study
+        if any(kind == former or transaction.times(study.hash, former) for former in study.plan.former):
+            raise _RefusedError(
+                "not-in-study",
+                "an earlier version of panbayes began this study, and asked otherwise: finish it with that version, or "
+                "have the holders close it (panbayes holder ledger close) and agree on a new one",
+            )
+        free = any(stage.loss is None for stage in study.plan.stages)
+        if free and any(round_of(data) == number for data in transaction.asked(study.hash, kind)):
+            raise _RefusedError(
+                "not-in-study",
+                f"another question for {kind} was answered in round {number} of this study, by an earlier version of "
+                "panbayes or on another kind of processor: finish it there, or have the holders close it (panbayes "
+                "holder ledger close) and agree on a new one",
+            )
 
     def _check_budget(self, transaction: Transaction, kind: str, loss: Loss) -> None:
         study = self._study

@@ -19,15 +19,24 @@ from numpy.typing import NDArray
 
 from panbayes.consortium.agreement.limits import MAX_CELLS
 from panbayes.consortium.holder.query_checks import bad
-from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, TableChoiceQuery
+from panbayes.consortium.protocol.queries import FormerChoiceQuery, GroupedTablesQuery, Grouping, TableChoiceQuery
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.loss import Loss
 from panbayes.privacy.losses import CLASSES
 from panbayes.schema.schema import Schema
 from panbayes.tables.counting.count_tables import contingencies
+from panbayes.tables.counting.parities import parities
 from panbayes.tables.table import Table
 
-__all__ = ["Counted", "check_axes", "check_groupings", "count_grouped", "loss_of_query", "moved_by_one"]
+__all__ = [
+    "Counted",
+    "check_axes",
+    "check_groupings",
+    "count_grouped",
+    "count_parities",
+    "loss_of_query",
+    "moved_by_one",
+]
 
 MAX_TABLE_CELLS: Final = 2**20
 """Cells of one table at most."""
@@ -38,8 +47,14 @@ BLOCK_GROUPINGS: Final = 256
 BLOCK_RECORDS: Final = 2**16
 """Records whose codes are held in memory at once: 16 MB for 256 groupings into up to 256 groups."""
 
+BLOCK_BITS: Final = BLOCK_GROUPINGS * BLOCK_RECORDS
+"""Bits, of a byte each, that are held in memory at once when parities are counted: fewer records of more groupings."""
 
-def loss_of_query(query: GroupedTablesQuery | TableChoiceQuery) -> Loss:
+LEAST_RECORDS: Final = 2**10
+"""Records that are held in memory at once at least."""
+
+
+def loss_of_query(query: GroupedTablesQuery | TableChoiceQuery | FormerChoiceQuery) -> Loss:
     """Return what answering spends."""
     if query.privacy not in CLASSES:
         raise bad("privacy", "a class of privacy that is not known here", f"give one of: {', '.join(CLASSES)}")
@@ -68,6 +83,23 @@ def count_grouped(groupings: Sequence[Grouping], tables: Sequence[tuple[int, ...
     for block in _blocks(tables):
         _count_block(groupings, tables[block], table, flat[offsets[block.start] : offsets[block.stop]])
     return Counted(flat, offsets)
+
+
+def count_parities(groupings: Sequence[Grouping], sets: Sequence[tuple[int, ...]], table: Table) -> NDArray[np.int64]:
+    """Return the parity of every set of groupings into two (:mod:`panbayes.tables.counting.parities`)."""
+    found = np.zeros(len(sets), dtype=np.int64)
+    used = sorted({g for axes in sets for g in axes})
+    place = {g: row for row, g in enumerate(used)}
+    members = [tuple(place[g] for g in axes) for axes in sets]
+    maps = [np.array(groupings[g].groups or (0, 1), dtype=np.uint8) for g in used]
+    step = max(BLOCK_BITS // max(len(used), 1), LEAST_RECORDS)
+    for start in range(0, table.records if used else 0, step):
+        codes = table.codes[:, start : start + step]
+        bits = np.empty((len(used), codes.shape[1]), dtype=np.uint8)
+        for row, g, groups in zip(bits, used, maps, strict=True):
+            row[:] = groups[codes[groupings[g].attribute]]
+        found += parities(bits, members)
+    return found
 
 
 def _blocks(tables: Sequence[tuple[int, ...]]) -> Iterator[slice]:

@@ -53,6 +53,7 @@ def learn(
     delta: Written = ...,
     adjacency: Adjacency = ...,
     strategy: str = ...,
+    target: str | None = ...,
     holder: str = ...,
     state: str | Path | None = ...,
     simulate: int | None = ...,
@@ -65,6 +66,7 @@ def learn(
     delta: Written | None = None,
     adjacency: Adjacency | None = None,
     strategy: str | None = None,
+    target: str | None = None,
     holder: str = "holder",
     state: str | Path | None = None,
     simulate: int | None = None,
@@ -75,7 +77,7 @@ def learn(
     holder names to their data (files, data frames or tables), or the data of one holder, known as ``holder``.
 
     ``learn(data, schema, epsilon=1)``: a file, data frame or table, and the public schema or its path; a study is made
-    up from ``epsilon``, ``delta``, ``adjacency`` and ``strategy``, with the defaults of :class:`Study`.
+    up from ``epsilon``, ``delta``, ``adjacency``, ``strategy`` and ``target``, with the defaults of :class:`Study`.
 
     Each holder's spending is kept in a ledger under ``state`` (by default the user's state directory): the same study
     on the same data again gives the same network for free, other studies add up, and other data under the same name
@@ -92,7 +94,13 @@ def learn(
     """
     if simulate is not None and (not hasattr(simulate, "__index__") or simulate < 0):
         raise InputError("simulate", found=f"found {simulate!r}", remedy="give a seed of 0 or more, or leave it out")
-    options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency, "strategy": strategy}
+    options: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "adjacency": adjacency,
+        "strategy": strategy,
+        "target": target,
+    }
     chosen = {name: value for name, value in options.items() if value is not None}
     if isinstance(study, Study) and chosen:
         raise InputError(

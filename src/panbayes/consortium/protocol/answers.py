@@ -41,10 +41,19 @@ class GroupedTablesAnswer(_Answer, frozen=True, tag="tables"):
     cells: Cells
 
 
-class TableChoiceAnswer(_Answer, frozen=True, tag="choice"):
-    """The candidates taken, by their positions in the query, in the order of taking."""
+class TableChoiceAnswer(_Answer, frozen=True, tag="choices"):
+    """How many tables could be taken, and those taken, by their positions in the query, in the order of taking."""
+
+    count: Annotated[int, Meta(ge=0, le=100_000)]
+    taken: Annotated[tuple[Annotated[int, Meta(ge=0, lt=1_000_000)], ...], Meta(max_length=100_000)]
+
+
+class FormerChoiceAnswer(_Answer, frozen=True, tag="choice"):
+    """What earlier versions answered: the candidates taken, by their positions, in the order of taking."""
 
     taken: Annotated[tuple[Annotated[int, Meta(ge=0, lt=1_000_000)], ...], Meta(max_length=10_000)]
 
 
-Answer: TypeAlias = TablesAnswer | ParentChoiceAnswer | ModelAnswer | GroupedTablesAnswer | TableChoiceAnswer
+Answer: TypeAlias = (
+    TablesAnswer | ParentChoiceAnswer | ModelAnswer | GroupedTablesAnswer | TableChoiceAnswer | FormerChoiceAnswer
+)

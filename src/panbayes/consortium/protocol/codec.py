@@ -24,6 +24,7 @@ __all__ = [
     "decode_question",
     "decode_reply",
     "encode",
+    "round_of",
 ]
 
 MAX_BYTES: Final = 512 * 2**20
@@ -36,6 +37,15 @@ T = TypeVar("T", Question, Reply)
 
 _QUESTION: Final = msgspec.msgpack.Decoder(Question)
 _REPLY: Final[msgspec.msgpack.Decoder[Reply]] = msgspec.msgpack.Decoder(Reply)
+
+
+class _Numbered(msgspec.Struct):
+    """What is read of a question that was read before: the rest is skipped."""
+
+    round: int
+
+
+_NUMBERED: Final = msgspec.msgpack.Decoder(_Numbered)
 
 
 class MalformedError(PanbayesError):
@@ -64,6 +74,11 @@ def decode_question(data: bytes) -> Question:
     if found.id != question(found.query, study=found.study, round_number=found.round).id:
         raise WrongIdError(found.id)
     return found
+
+
+def round_of(data: bytes) -> int:
+    """Return the round of a question that was read and answered before, without reading all of it again."""
+    return _NUMBERED.decode(data).round
 
 
 def decode_reply(data: bytes) -> Reply:

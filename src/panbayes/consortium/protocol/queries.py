@@ -10,7 +10,9 @@ query                       the holder answers with                   mechanism
 :class:`ParentChoiceQuery`  one (attribute, parents) pair             permute-and-flip, exponential
 :class:`ModelQuery`         a structure and its noisy tables          PrivBayes inside the holder
 :class:`GroupedTablesQuery` noisy tables of grouped values            discrete Laplace or Gaussian
-:class:`TableChoiceQuery`   the tables furthest from what is expected permute-and-flip, exponential
+:class:`TableChoiceQuery`   how many tables are worth measuring,      noisy scores, then
+                            and which                                 permute-and-flip, exponential
+:class:`FormerChoiceQuery`  nothing new: earlier versions asked it
 =========================== ========================================= =============================
 
 Messages are strict: unknown fields, other types, tags or numbers out of range do not decode. A new kind of query is a
@@ -31,6 +33,9 @@ from panbayes.privacy.events import Rule
 
 __all__ = [
     "AxisNumbers",
+    "Count",
+    "FormerCandidate",
+    "FormerChoiceQuery",
     "GroupedTablesQuery",
     "Grouping",
     "ModelQuery",
@@ -60,7 +65,7 @@ Degree: TypeAlias = Annotated[int, Meta(ge=0, le=8)]
 Name: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,29}\Z")]
 """The name of a score or of a class of privacy; whether there is one of that name is for the holder to say."""
 
-AxisNumbers: TypeAlias = Annotated[tuple[Annotated[int, Meta(ge=0, lt=100_000)], ...], Meta(max_length=3)]
+AxisNumbers: TypeAlias = Annotated[tuple[Annotated[int, Meta(ge=0, lt=100_000)], ...], Meta(max_length=4)]
 """A table to count: its axes, by their positions among the query's groupings. Without axes, the total."""
 
 Weight: TypeAlias = Annotated[int, Meta(ge=1, lt=2**31)]
@@ -143,19 +148,36 @@ class GroupedTablesQuery(_Message, frozen=True, tag="tables"):
 
 
 class TableCandidate(_Message, frozen=True, array_like=True):
-    """A table that may be worth measuring, and what measuring it costs in accuracy, in records."""
+    """A table that may be worth measuring: its axes, and what measuring it costs in accuracy.
+
+    ``penalty`` is in half records, and ``price`` is multiplied by the ``unit`` of a :class:`Count`.
+    """
 
     axes: AxisNumbers
     penalty: Annotated[int, Meta(ge=0, lt=2**31)]
+    price: Annotated[int, Meta(ge=0, lt=2**31)]
 
 
-class TableChoiceQuery(_Message, frozen=True, tag="choice"):
-    """Which tables are furthest from what a public model expects: at most ``picks`` of them, at ``loss`` altogether.
+class Count(_Message, frozen=True, array_like=True):
+    """So many ``tables`` that may be taken; one more unit of price costs ``unit`` half records then."""
 
-    A candidate's score is ½‖c − e‖₁ − penalty, c its table and e what is ``expected`` in its cells (all candidates'
-    end to end); taking none scores 0 and is possible each time. With ``rule`` "forest" the first two attributes of the
-    tables taken, as edges, may not close a cycle, also not with the edges ``taken`` before; with "once" no table is
-    taken whose first attribute began one taken before.
+    tables: Annotated[int, Meta(ge=1, le=100_000)]
+    unit: Annotated[int, Meta(ge=0, lt=2**31)]
+
+
+class TableChoiceQuery(_Message, frozen=True, tag="choices", omit_defaults=True):
+    """How many tables are worth measuring, and which: at ``loss`` altogether, ``look`` of it for how many.
+
+    The score of a candidate with two axes is ‖c − e‖₁, c its table and e what is ``expected`` in its cells. One with
+    three or four axes, of two groups each, is an interaction; its score is |s − e|, s the number of records with an
+    even number of second groups less those with an odd number. What is expected lies end to end, an interaction's as
+    one number. At a count, a candidate is worth its score − penalty − price·unit; where an attribute is the ``target``
+    of what is learned, one without that attribute is worth a quarter of it, rounded down.
+
+    Tables of the same attributes exclude each other; with ``rule`` "forest", pairs that close a cycle do, also with the
+    pairs ``taken`` before. Of the tables that make up the largest worth the least is looked at, for every count, with
+    noise: the largest count at which it is above ``least`` is taken, and so many tables are chosen one after the other,
+    where none is also a choice, worth 0. A single count may go without a ``look``.
     """
 
     privacy: Name
@@ -163,13 +185,39 @@ class TableChoiceQuery(_Message, frozen=True, tag="choice"):
     groupings: Annotated[tuple[Grouping, ...], Meta(max_length=100_000)]
     candidates: Annotated[tuple[TableCandidate, ...], Meta(min_length=1, max_length=1_000_000)]
     expected: Cells
+    rule: Literal["forest", "any"]
+    taken: Annotated[tuple[tuple[Position, Position], ...], Meta(max_length=10_000)]
+    counts: Annotated[tuple[Count, ...], Meta(min_length=1, max_length=32)]
+    least: Annotated[int, Meta(ge=0, lt=2**31)]
+    look: Ratio | None
+    loss: Ratio
+    target: Position | None = None
+
+
+class FormerCandidate(_Message, frozen=True, array_like=True):
+    """A table that an earlier version offered, and what measuring it costs in accuracy, in records."""
+
+    axes: AxisNumbers
+    penalty: Annotated[int, Meta(ge=0, lt=2**31)]
+
+
+class FormerChoiceQuery(_Message, frozen=True, tag="choice"):
+    """What earlier versions asked instead of :class:`TableChoiceQuery`. Ledgers hold it, so it is read; see there."""
+
+    privacy: Name
+    adjacency: Adjacency
+    groupings: Annotated[tuple[Grouping, ...], Meta(max_length=100_000)]
+    candidates: Annotated[tuple[FormerCandidate, ...], Meta(min_length=1, max_length=1_000_000)]
+    expected: Cells
     rule: Literal["forest", "once"]
     taken: Annotated[tuple[tuple[Position, Position], ...], Meta(max_length=10_000)]
     picks: Annotated[int, Meta(ge=1, le=10_000)]
     loss: Ratio
 
 
-Query: TypeAlias = TablesQuery | ParentChoiceQuery | ModelQuery | GroupedTablesQuery | TableChoiceQuery
+Query: TypeAlias = (
+    TablesQuery | ParentChoiceQuery | ModelQuery | GroupedTablesQuery | TableChoiceQuery | FormerChoiceQuery
+)
 
 QueryType = TypeVar("QueryType", bound=Query)
 """One kind of query, in what speaks of that kind only."""

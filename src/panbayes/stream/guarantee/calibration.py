@@ -33,11 +33,25 @@ from panbayes.stream.guarantee.proof import loss_of, surely_keeps
 from panbayes.stream.laws.kind import LawKind
 from panbayes.stream.laws.law import Law
 from panbayes.stream.laws.registry import DEFAULT_LAW, law_kind
-from panbayes.stream.laws.state_law import COIN, StateLaw
+from panbayes.stream.laws.state_law import COIN, MIN_STATE_EPSILON, StateLaw
 
-__all__ = ["MAX_RELEASES", "Calibration", "calibrate", "calibrate_for", "check_releases", "design_of", "largest_rate"]
+__all__ = [
+    "MAX_RELEASES",
+    "MIN_TOTAL",
+    "Calibration",
+    "bounds_of_part",
+    "calibrate",
+    "calibrate_for",
+    "check_planned",
+    "design_of",
+    "drawable_scale",
+    "largest_rate",
+]
 
 MAX_RELEASES: Final = 10_000
+
+MIN_TOTAL: Final = 10 * MIN_STATE_EPSILON
+"""The least E: it leaves room for a state and for outputs."""
 
 _HOPELESS: Final = 1e6
 """In place of the logarithm of an error that no noise can have: it leads a search back."""
@@ -168,7 +182,7 @@ def calibrate_for(
     eta: Fraction = Fraction(0),
 ) -> Calibration[StateLaw]:
     """Calibrate as :func:`calibrate` does, for the least ``error`` of a state law and a noise scale."""
-    check_releases(releases)
+    check_planned(epsilon, releases)
     kind = law_kind(law)
     if state_epsilon is None:
         state_epsilon = _best_state_epsilon(error, kind, levels, epsilon, releases, flipped * eta)
@@ -179,20 +193,29 @@ def calibrate_for(
             remedy=f"the state's part must lie between 0 and the total {float(epsilon):.6g}",
         )
     chosen = kind.law(state_epsilon, levels=levels)
-    scale = _scale_for(chosen, epsilon, releases, flipped * eta)
+    scale = drawable_scale(_scale_for(chosen, epsilon, releases, flipped * eta), epsilon, releases)
+    return Calibration(epsilon, state_epsilon, chosen, scale, releases, flipped, eta)
+
+
+def check_planned(epsilon: Fraction, releases: int) -> None:
+    """Refuse a total that no law can be drawn for, and a number of releases that nobody can plan."""
+    if epsilon < MIN_TOTAL:
+        raise InputError(
+            "epsilon", found=f"found {float(epsilon):g}", remedy=f"the least a stream can keep is {float(MIN_TOTAL):g}"
+        )
+    if not 1 <= releases <= MAX_RELEASES:
+        raise InputError("releases", found=f"found {releases}", remedy=f"plan 1 to {MAX_RELEASES} releases")
+
+
+def drawable_scale(scale: Fraction, epsilon: Fraction, releases: int) -> Fraction:
+    """Return the noise scale, or the least that can be drawn; refuse one that is too large to be."""
     if scale > MAX_SCALE:
         raise InputError(
             "epsilon",
             found=f"{float(epsilon):.3g} for {releases} releases needs noise of scale {float(scale):.3g}",
             remedy=f"at most {MAX_SCALE} can be drawn: give a larger ε, or plan fewer releases",
         )
-    return Calibration(epsilon, state_epsilon, chosen, max(MIN_SCALE, scale), releases, flipped, eta)
-
-
-def check_releases(releases: int) -> None:
-    """Refuse a number of releases that nobody can plan."""
-    if not 1 <= releases <= MAX_RELEASES:
-        raise InputError("releases", found=f"found {releases}", remedy=f"plan 1 to {MAX_RELEASES} releases")
+    return max(MIN_SCALE, scale)
 
 
 def _best_state_epsilon(
@@ -205,7 +228,7 @@ def _best_state_epsilon(
 ) -> Fraction:
     """Minimise the error over the state's part of the total, to a millionth of it."""
     total = float(epsilon)
-    ceiling = min(1.0, float(kind.largest_epsilon) / total)
+    bounds = bounds_of_part(epsilon, kind.largest_epsilon)
 
     def log_error(fraction: float) -> float:
         law = kind.law(_part_of(epsilon, fraction), levels=levels)
@@ -214,8 +237,15 @@ def _best_state_epsilon(
             return float(_HOPELESS - rate)
         return math.log(error(law, releases / rate))
 
-    found = optimize.minimize_scalar(log_error, bounds=(ceiling * 1e-3, ceiling * (1 - 1e-6)), method="bounded")
+    found = optimize.minimize_scalar(log_error, bounds=bounds, method="bounded")
     return _part_of(epsilon, float(found.x))
+
+
+def bounds_of_part(epsilon: Fraction, most: Fraction) -> tuple[float, float]:
+    """Between which parts of a total to search for the state's, which is at most ``most`` and not too small to draw."""
+    ceiling = min(1.0, float(most / epsilon))
+    # A part is rounded down to a millionth of the total, so twice the least is surely enough.
+    return max(ceiling * 1e-3, 2 * float(MIN_STATE_EPSILON / epsilon)), ceiling * (1 - 1e-6)
 
 
 def _nothing_left(beside: Fraction) -> InputError:

@@ -24,6 +24,11 @@ class Integers:
     values: NDArray[np.integer]
     missing: NDArray[np.bool_] | None = None
 
+    @property
+    def size(self) -> int:
+        """How many ids these are, with the missing ones."""
+        return self.values.size
+
     def blocks(self) -> Iterator[NDArray[np.int64]]:
         """Yield the ids as 64-bit integers, a missing one as −1; whole and uncopied where they are that already.
 
@@ -47,6 +52,11 @@ class Texts:
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        """How many ids these are, with the missing ones."""
+        return self.starts.size
 
     @classmethod
     def of(cls, items: Iterable[object]) -> Texts:

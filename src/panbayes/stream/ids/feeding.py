@@ -4,8 +4,8 @@ What cannot be read is skipped, and nothing says which or how much: both would b
 text, CSV and NDJSON pass through a buffer that is overwritten. NDJSON lines with escapes pass through Python objects,
 and Parquet passes through polars: their memory cannot be overwritten by us.)
 
-This is not the reader of tables (:mod:`panbayes.tables.sources`), and shares nothing with it, because the two promise
-opposite things about the same files:
+This is not the reader of tables (:mod:`panbayes.tables.sources`), and shares nothing with it but the footer of a
+Parquet file, because the two promise opposite things about the same files:
 
 * A table is read whole: a damaged line, a column of another name or a file that broke off refuses the table. A
   stream has no end to wait for, and a line that one user wrote must not decide whether others are read.
@@ -17,11 +17,12 @@ opposite things about the same files:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from panbayes.discovery import registry
+from panbayes.files import check_path
 from panbayes.stream.choices import choose
 from panbayes.stream.ids.formats.format import StreamFormat
 from panbayes.stream.ids.formats.text import TEXT
@@ -53,20 +54,29 @@ def stream_format(source: str, name: str | None = None) -> StreamFormat:
 
 
 def batches(
-    source: str, *, form: str | None = None, column: str | None = None, stop: Stop | None = None
+    source: str,
+    *,
+    form: str | None = None,
+    column: str | None = None,
+    fields: Sequence[str] = (),
+    stop: Stop | None = None,
 ) -> Iterator[object]:
     """Yield batches of ids from ``source`` (``-`` for standard input); use one before asking for the next.
+
+    With ``fields`` they are :class:`~panbayes.stream.ids.records.Records`, with the values of these fields.
 
     ``form`` names the format, by default told from the suffix. ``column`` names the column of a CSV or Parquet file or
     the field of NDJSON lines. For CSV it may be a number counted from 1, and then the first line is an ordinary row.
     Once ``stop`` is asked, what was read is yielded and nothing more is read.
     """
-    read = stream_format(source, form).batches
-    if stop is not None:
-        yield from read(source, column, stop)
-        return
-    never = Stop()
+    check_path(source, argument="source")
+    found = stream_format(source, form)
+    asked = Stop() if stop is None else stop
     try:
-        yield from read(source, column, never)
+        if fields:
+            yield from found.records(source, column, fields, asked)
+        else:
+            yield from found.batches(source, column, asked)
     finally:
-        never.close()
+        if stop is None:
+            asked.close()

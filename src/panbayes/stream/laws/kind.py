@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from panbayes.errors import InputError
-from panbayes.stream.laws.state_law import MAX_LEVELS, MAX_STATE_EPSILON, StateLaw
+from panbayes.stream.laws.state_law import MAX_LEVELS, MAX_STATE_EPSILON, MIN_STATE_EPSILON, StateLaw
 
 __all__ = ["Build", "LawKind"]
 
@@ -38,11 +38,12 @@ class LawKind:
 
     def law(self, epsilon: Fraction, *, levels: int = 2) -> StateLaw:
         """Return the law whose likelihood ratios are at most e^``epsilon``, exactly."""
-        if not 0 < epsilon <= self.largest_epsilon:
+        if not MIN_STATE_EPSILON <= epsilon <= self.largest_epsilon:
             raise InputError(
                 "state epsilon",
                 found=f"found {float(epsilon):.6g}",
-                remedy=f"for {self.name} it must be above 0 and at most {float(self.largest_epsilon):g}",
+                remedy=f"for {self.name} it must be at least {float(MIN_STATE_EPSILON):g} "
+                f"and at most {float(self.largest_epsilon):g}",
             )
         if not 2 <= levels <= self.most_levels:
             allowed = "two levels" if self.most_levels == 2 else f"2 to {self.most_levels} levels"

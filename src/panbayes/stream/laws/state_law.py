@@ -25,7 +25,7 @@ from typing import Final
 
 from panbayes.exact.bounds import surely_at_most_exp
 
-__all__ = ["COIN", "MAX_LEVELS", "MAX_SCORE", "MAX_STATE_EPSILON", "StateLaw"]
+__all__ = ["COIN", "MAX_LEVELS", "MAX_SCORE", "MAX_STATE_EPSILON", "MIN_STATE_EPSILON", "StateLaw"]
 
 COIN: Final = 1 << 32
 """Probabilities are integers out of this number."""
@@ -37,6 +37,9 @@ MAX_SCORE: Final = 1 << 20
 
 MAX_STATE_EPSILON: Final = Fraction(20)
 """Beyond this a probability would be below one coin (ln 2³² is 22.2)."""
+
+MIN_STATE_EPSILON: Final = Fraction(1, 10**6)
+"""Not far below this the laws of an entry on 32 levels come down to the same coins, and tell nobody apart."""
 
 
 @dataclass(frozen=True, slots=True)

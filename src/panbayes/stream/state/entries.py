@@ -9,8 +9,8 @@ Thesis: the loops of Algorithms DworkDE, OptBernDE, LaplaceDE.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
 
@@ -46,10 +46,11 @@ class Entries:
     law: Law
     sample: int
     memory: NDArray[np.uint8]
+    _words: NDArray[np.uint64] = field(init=False, repr=False, compare=False)
 
-    @property
-    def _words(self) -> NDArray[np.uint64]:
-        return self.memory.view(np.uint64)
+    def __post_init__(self) -> None:
+        """See the memory as words too."""
+        object.__setattr__(self, "_words", self.memory.view(np.uint64))
 
     def initialize(self, coins: Coins) -> None:
         """Draw every entry from the initial law."""
@@ -110,16 +111,41 @@ class Entries:
         else:
             self._redraw_all(self.law, slots, present=present, coins=coins)
 
+    def redraw_blocks(self, blocks: Iterable[NDArray[np.int64]], events: int, *, present: bool, coins: Coins) -> None:
+        """Redraw the entries of blocks of slots, ``events`` in all; each block is used before the next is asked for.
+
+        Where marks pay, all blocks are marked and then redrawn together. If a block cannot be had, none counts then.
+        """
+        law = self.law
+        if isinstance(law, StateLaw) and self._marks_pay(law, events):
+            self._mark_and_redraw(law, blocks, present=present, coins=coins)
+            return
+        for slots in blocks:
+            self.redraw(slots, present=present, coins=coins)
+
+    def _marks_pay(self, law: StateLaw, events: int) -> bool:
+        """Say whether so many events are better marked first and then redrawn together."""
+        return events > _FEW and law.levels == 2 and self.sample <= min(events * _MARKS_FROM, _MAX_MARKS)
+
+    def _mark_and_redraw(
+        self, law: StateLaw, blocks: Iterable[NDArray[np.int64]], *, present: bool, coins: Coins
+    ) -> None:
+        marks = np.zeros(self._words.size, dtype=np.uint64)
+        try:
+            for slots in blocks:
+                kernels.mark(slots, marks, self.sample)
+            self._redraw_marked(self._words, marks, (law.update if present else law.init)[1], coins)
+        finally:
+            marks[:] = 0
+
     def _redraw_all(self, law: StateLaw, slots: NDArray[np.int64], *, present: bool, coins: Coins) -> None:
         weights = law.update if present else law.init
         if slots.size <= _FEW:
             self._redraw_few(slots, weights, coins)
         elif law.levels > 2:
             self._redraw_levels(slots, weights, coins)
-        elif slots.size * _MARKS_FROM >= self.sample and self.sample <= _MAX_MARKS:
-            marks = np.zeros(self._words.size, dtype=np.uint64)
-            kernels.mark(slots, marks, self.sample)
-            self._redraw_marked(self._words, marks, weights[1], coins)
+        elif self._marks_pay(law, slots.size):
+            self._mark_and_redraw(law, [slots], present=present, coins=coins)
         else:
             self._redraw_each(slots, weights[1], coins)
 

@@ -27,8 +27,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from panbayes.errors import InputError
-from panbayes.files import new_file
-from panbayes.stream.setup import StreamSetup, save_setup
+from panbayes.files import check_path, new_file
+from panbayes.stream.saved_setup import save_setup
+from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state import layout
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.home import home_of
@@ -42,7 +43,7 @@ from panbayes.stream.state.mapped import (
 )
 from panbayes.stream.state.processes import OneProcess
 from panbayes.stream.state.record import Record, Standing, write_record
-from panbayes.stream.state.release_count import ReleaseCount
+from panbayes.stream.state.release_count import ReleaseCount, first_count
 from panbayes.stream.state.store import Step, closed
 from panbayes.stream.state.touched import FiledEntries
 
@@ -92,6 +93,7 @@ class StateFile(OneProcess):
 
         The file appears under its name when it is complete; before that it has another name in the same folder.
         """
+        check_path(path)
         saved = save_setup(setup)
         size = layout.file_bytes(setup.state_bytes, len(saved.table))
         try:
@@ -103,7 +105,7 @@ class StateFile(OneProcess):
                         layout.write_setup(memory, saved)
                         write_record(
                             memory,
-                            Record(1, ReleaseCount(setup.calibration.releases), Standing(home_of(descriptor))),
+                            Record(1, first_count(setup), Standing(home_of(descriptor))),
                         )
                         fill(layout.entries_of(memory, setup))
                         memory.flush()

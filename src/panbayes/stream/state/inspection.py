@@ -20,6 +20,7 @@ __all__ = ["Inspection", "inspect_state"]
 class Inspection:
     """What is public about a file: its ``version``, its ``setup``, the releases ``left``, and how a copy is told.
 
+    ``period`` is that of the clock in which something was last done by a schedule.
     ``turns`` is how many periods have ended, and ``flipped_left`` how many flipped copies may still be handed over.
     """
 
@@ -29,6 +30,7 @@ class Inspection:
     copies: str
     turns: int
     flipped_left: int
+    period: int | None = None
 
 
 def inspect_state(path: Path) -> Inspection:
@@ -49,4 +51,5 @@ def inspect_state(path: Path) -> Inspection:
     else:
         copies = f"are refused, by {standing.home.describe()}"
     setup, count = mapped.setup, record.count
-    return Inspection(mapped.version, setup, count.left, copies, count.turn, setup.calibration.flipped - count.flipped)
+    flipped_left = setup.calibration.flipped - count.flipped
+    return Inspection(mapped.version, setup, count.left, copies, count.turn, flipped_left, count.period)

@@ -17,49 +17,71 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.words import prefetch, prefetch_far
+
 __all__ = ["draw_levels", "mark", "redraw_each", "redraw_few", "redraw_levels", "redraw_marked"]
 
 Bits = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 Slots = NDArray[np.int64]
 
+_SOON = 64
+_LATER = 1024
+
 
 @njit(cache=True, nogil=True)
 def mark(slots: Slots, marks: Bits, size: int) -> None:
-    """Set the mark of every slot within ``size``."""
+    """Set the mark of every slot within ``size``.
+
+    Slots are read in order and marks at random, and a processor that waits for marks forgets that it reads slots in
+    order. So they are asked for in good time, a line of eight at a time.
+    """
     limit = np.uint64(size)
-    for t in range(slots.size):
-        slot = np.uint64(slots[t])
-        if slot < limit:
-            marks[slot >> np.uint64(6)] |= np.uint64(1) << (slot & np.uint64(63))
+    lines = slots.size >> 3
+    for line in range(lines):
+        first = np.uint64(line) << np.uint64(3)
+        prefetch_far(slots, np.int64(first) + _LATER)
+        prefetch(slots, np.int64(first) + _SOON)
+        for j in range(8):
+            _mark_one(np.uint64(slots[first + np.uint64(j)]), marks, limit)
+    for t in range(8 * lines, slots.size):
+        _mark_one(np.uint64(slots[t]), marks, limit)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _mark_one(slot: np.uint64, marks: Bits, limit: np.uint64) -> None:
+    if slot < limit:
+        marks[slot >> np.uint64(6)] |= np.uint64(1) << (slot & np.uint64(63))
 
 
 @njit(cache=True, nogil=True)
 def redraw_marked(words: Bits, marks: Bits, start: int, coins: Bits, threshold: int) -> int:
     """Redraw the marked bits of the words from ``start`` on, and clear the marks; return where the coins ran out.
 
-    Words go in groups of 64. The highest eight bits of all coins of a group are compared in straight loops, which
+    Words go in groups of 64. The highest eight bits of all coins of a group are compared in one straight loop, which
     the compiler turns into wide instructions; one marked bit in 256 is still open then, and its word goes on alone.
     """
     still, ones = np.empty(64, dtype=np.uint64), np.empty(64, dtype=np.uint64)
+    # All ones where the threshold has a one, so that nothing branches.
+    sides = np.empty(8, dtype=np.uint64)
+    for level in range(8):
+        sides[level] = np.uint64(0) - np.uint64((threshold >> (31 - level)) & 1)
     used, first = 0, start
     while first < words.size:
         count = min(64, words.size - first)
         if used + 32 * count > coins.size:
-            return first
-        # `still` are the bits whose coin has agreed with the threshold so far.
+            break
+        own, marked = words[first : first + count], marks[first : first + count]
+        top = coins[used : used + 8 * count]
+        used += 8 * count
         for j in range(count):
-            still[j] = marks[first + j]
-            ones[j] = np.uint64(0)
-        for place in range(31, 23, -1):
-            if (threshold >> place) & 1:
-                for j in range(count):
-                    ones[j] |= still[j] & ~coins[used + j]
-                    still[j] &= coins[used + j]
-            else:
-                for j in range(count):
-                    still[j] &= ~coins[used + j]
-            used += count
+            # `same` are the bits whose coin has agreed with the threshold so far.
+            same, below = marked[j], np.uint64(0)
+            for level in range(8):
+                coin, side = top[level * count + j], sides[level]
+                below |= same & side & ~coin
+                same &= ~(coin ^ side)
+            still[j], ones[j] = same, below
         for j in range(count):
             place = 23
             while still[j] != np.uint64(0) and place >= 0:
@@ -71,12 +93,13 @@ def redraw_marked(words: Bits, marks: Bits, start: int, coins: Bits, threshold: 
                 else:
                     still[j] &= ~coin
                 place -= 1
-            words[first + j] = (words[first + j] & ~marks[first + j]) | ones[j]
-            marks[first + j] = np.uint64(0)
+        for j in range(count):
+            own[j] = (own[j] & ~marked[j]) | ones[j]
+            marked[j] = np.uint64(0)
         first += count
     still[:] = np.uint64(0)
     ones[:] = np.uint64(0)
-    return words.size
+    return first
 
 
 @njit(cache=True, nogil=True)

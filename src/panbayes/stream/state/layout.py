@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from panbayes.errors import InputError
 from panbayes.stream.ids.universes.kind import Saved
-from panbayes.stream.setup import StreamSetup, entries_bytes, load_setup
+from panbayes.stream.saved_setup import entries_bytes, load_setup
+from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.record import PAGE, RECORDS, RECORDS_BYTES, damaged
 
@@ -45,8 +46,11 @@ __all__ = [
     "write_setup",
 ]
 
-VERSION: Final = 2
-"""What is written; version 1 is read and goes on as version 1."""
+VERSION: Final = 3
+"""What is written; older versions are read and go on as they are.
+
+Version 2 added the home of a file, version 3 what a setup may say of fields, groups and the clock.
+"""
 
 _MAGIC: Final = b"panbayes stream\n"
 _GONE: Final = b"panbayes moved!\n"
@@ -68,6 +72,8 @@ def file_bytes(entries: int, table: int) -> int:
 def write_setup(memory: mmap.mmap, saved: Saved) -> None:
     """Write the header and the table into a new file."""
     header = saved.header
+    if _HEAD.size + len(header) > HEADER_BYTES:
+        raise InputError("--where", found="filter and groups are too long", remedy="give fewer or shorter ones")
     memory[: _HEAD.size] = _HEAD.pack(_MAGIC, VERSION, len(header), zlib.crc32(header))
     memory[_HEAD.size : _HEAD.size + len(header)] = header
     memory[len(memory) - len(saved.table) :] = saved.table

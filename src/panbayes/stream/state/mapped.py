@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from panbayes.errors import InputError
+from panbayes.files import check_path
 from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state import layout
 from panbayes.stream.state.home import home_of
@@ -104,6 +105,7 @@ def record_locked(path: Path, original: int) -> Iterator[None]:
 
 def open_state(path: Path, *, reading: bool = False) -> int:
     """Open a regular file; with ``reading`` it cannot be changed, not even its times."""
+    check_path(path)
     try:
         descriptor = _open_reading(path) if reading else os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:

@@ -21,7 +21,7 @@ from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state.coins import Coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.processes import OneProcess
-from panbayes.stream.state.release_count import ReleaseCount
+from panbayes.stream.state.release_count import ReleaseCount, first_count
 from panbayes.stream.state.store import Step, closed
 
 __all__ = ["MemoryStore"]
@@ -41,7 +41,7 @@ class MemoryStore(OneProcess):
         memory = _private_memory(setup.state_bytes)
         self._entries: Entries | None = Entries(setup.calibration.law, setup.universe.entries, memory)
         self._entries.initialize(coins)
-        self._count = ReleaseCount(setup.calibration.releases)
+        self._count = first_count(setup)
         self._redrawing, self._releasing = threading.Lock(), threading.Lock()
         self._feeding = _Feeding(self)
 

@@ -29,7 +29,7 @@ from typing import Final
 
 from panbayes.errors import InputError
 from panbayes.files import new_file, sync_folder
-from panbayes.stream.setup import save_setup
+from panbayes.stream.saved_setup import save_setup
 from panbayes.stream.state import layout
 from panbayes.stream.state.home import Home, home_of
 from panbayes.stream.state.mapped import MappedState, forget_times, let_go, lock_writer, open_state, record_locked

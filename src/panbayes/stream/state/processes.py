@@ -27,7 +27,8 @@ class OneProcess:
 
     def require_its_process(self) -> None:
         """Refuse another process, before any lock is taken: a fork may have copied it locked."""
-        if not self.in_its_process():
+        # Spelled out: ids may come one by one.
+        if os.getpid() != self._process:
             raise InputError(
                 "state",
                 found="it was opened by another process, of which this one is a copy",

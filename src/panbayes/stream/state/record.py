@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from panbayes.errors import InputError
+from panbayes.errors import InputError, InternalError
 from panbayes.stream.laws.state_law import StateLaw
 from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state.home import Home
@@ -34,7 +34,10 @@ RECORDS_BYTES: Final = 2 * PAGE
 """The size of both copies together."""
 
 _COPY: Final = {1: struct.Struct("<QII"), 2: struct.Struct("<QIII")}
-"""The head of a copy, by the version of the file, which is also the number of parts."""
+"""The head of a copy, by the number of its parts: one in files of version 1, two since."""
+
+_MOST_TURNS: Final = 10**9
+"""More turns than anybody makes: one a second for thirty years."""
 
 _SURELY: Final = 1000
 """Noise beyond this many times its scale has a probability below e⁻¹⁰⁰⁰: whoever wrote it did not draw it."""
@@ -73,6 +76,8 @@ def write_record(memory: mmap.mmap, record: Record) -> None:
         parts.append(msgspec.json.encode(record.standing))
     whole = b"".join(parts)
     checksum = zlib.crc32(whole, record.sequence & 0xFFFFFFFF)
+    if len(whole) > PAGE - _COPY[2].size:
+        raise InternalError("a record is longer than its page")
     head = _COPY[len(parts)].pack(record.sequence, *map(len, parts), checksum)
     start = RECORDS + record.sequence % 2 * PAGE
     memory[start : start + len(head) + len(whole)] = head + whole
@@ -96,7 +101,7 @@ def newest_record(memory: mmap.mmap, setup: StreamSetup, *, version: int, path: 
 
 def _read(memory: mmap.mmap, version: int, which: int) -> tuple[int, bytes, bytes] | None:
     """Read one copy; nothing if it was never written or not to its end."""
-    start, form = RECORDS + which * PAGE, _COPY[version]
+    start, form = RECORDS + which * PAGE, _COPY[min(version, 2)]
     sequence, *sizes, checksum = form.unpack_from(memory, start)
     if sequence == 0 or not 0 < sum(sizes) <= PAGE - form.size:
         return None
@@ -110,7 +115,11 @@ def _read(memory: mmap.mmap, version: int, which: int) -> tuple[int, bytes, byte
 def _possible(count: ReleaseCount, setup: StreamSetup) -> bool:
     """Say whether a stream of this setup can have this count: no more left than planned, and a release that is near."""
     planned, law = setup.calibration.releases, setup.calibration.law
-    if (count.turn and not setup.forget) or count.flipped > setup.calibration.flipped:
+    if (count.period is None) is not (setup.schedule is None):
+        return False
+    if setup.schedule is not None and count.period is not None and not setup.schedule.has(count.period):
+        return False
+    if not 0 <= count.turn <= (_MOST_TURNS if setup.forget else 0) or count.flipped > setup.calibration.flipped:
         return False
     if count.last is None:
         return count.left == planned

@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Final
 
 import msgspec
 
-__all__ = ["MAX_COUNTS", "ReleaseCount"]
+from panbayes.stream.schedule import now
+from panbayes.stream.setup import MAX_COUNTS, StreamSetup
 
-MAX_COUNTS: Final = 64
-"""The most counts of one release: they fit into half a page whatever they are."""
+__all__ = ["ReleaseCount", "first_count"]
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseCount:
     """How many releases are ``left``, and the ``last`` one: the noisy counts, which everybody may know.
 
-    ``turn`` is how many periods have ended, and ``flipped`` how many flipped copies were handed over.
+    ``turn`` is how many periods have ended, and ``flipped`` how many flipped copies were handed over. ``period`` is
+    that of the clock in which something was last done by a schedule, if there is one.
     """
 
     left: int
     last: tuple[int, ...] | None = None
     turn: int = 0
     flipped: int = 0
+    period: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse negative numbers."""
         if min(self.left, self.turn, self.flipped) < 0:
             raise ValueError("no fewer than 0 releases can be left, nor periods and copies be over")
         if self.last is not None and not 1 <= len(self.last) <= MAX_COUNTS:
-            raise ValueError("a release has 1 to 64 counts")
+            raise ValueError("a release has 1 to 256 counts")
 
     def to_bytes(self) -> bytes:
         """Write the count; a release of one count is written as a number, as it always was."""
         last = self.last[0] if self.last is not None and len(self.last) == 1 else self.last
         more = {name: n for name, n in (("turn", self.turn), ("flipped", self.flipped)) if n}
+        if self.period is not None:
+            more["period"] = self.period
         return json.dumps({"left": self.left, "last": last, **more}).encode()
 
     @classmethod
@@ -44,7 +47,7 @@ class ReleaseCount:
         """Read what :meth:`to_bytes` wrote."""
         read = msgspec.json.decode(data, type=_Form)
         last = (read.last,) if isinstance(read.last, int) else read.last
-        return cls(read.left, last, read.turn, read.flipped)
+        return cls(read.left, last, read.turn, read.flipped, read.period)
 
 
 class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,3 +55,10 @@ class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     last: int | tuple[int, ...] | None
     turn: int = 0
     flipped: int = 0
+    period: int | None = None
+
+
+def first_count(setup: StreamSetup) -> ReleaseCount:
+    """Return the count of a new stream: by a schedule, the first release is due in the next period."""
+    period = None if setup.schedule is None else setup.schedule.period(now())
+    return ReleaseCount(setup.calibration.releases, period=period)

@@ -35,6 +35,9 @@ class Engine(Protocol):
     ) -> None:
         """Write the tables of sets of one length into ``out``."""
 
+    def count_odd(self, words: NDArray[np.uint64], sets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the ones in the exclusive or of some rows of ``words``, for sets of one length."""
+
 
 def engine(kernels: Kernels) -> Engine:
     """Return the module that counts; Numba is imported only where it is used."""

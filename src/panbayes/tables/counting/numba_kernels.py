@@ -28,12 +28,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from panbayes.tables.counting import bit_kernels
 from panbayes.tables.counting.scan_kernels import count_run, count_single
 
 if TYPE_CHECKING:
     from panbayes.tables.table import Codes
 
-__all__ = ["count_sets"]
+__all__ = ["count_odd", "count_sets"]
 
 
 def count_sets(
@@ -119,3 +120,8 @@ def _rest_tables(
     if len(distinct):
         _count_level(codes, sizes, single, distinct, offsets[:-1], out)
     return which, offsets, out
+
+
+def count_odd(words: NDArray[np.uint64], sets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the ones in the exclusive or of some rows of ``words``, for sets of one length."""
+    return bit_kernels.count_odd(words, sets)

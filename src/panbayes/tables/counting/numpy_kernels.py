@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from panbayes.tables.table import Codes
 
-__all__ = ["count_sets"]
+__all__ = ["count_odd", "count_sets"]
 
 
 def count_sets(
@@ -35,3 +35,9 @@ def count_sets(
             joint = joint * sizes[a] + codes[a]
             cells *= int(sizes[a])
         out[start : start + cells] = np.bincount(joint, minlength=cells)
+
+
+def count_odd(words: NDArray[np.uint64], sets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the ones in the exclusive or of the rows ``sets[e]`` of ``words``, for every e."""
+    found = [np.bitwise_xor.reduce(words[members], axis=0, initial=0) for members in sets]
+    return np.array([int(np.unpackbits(odd.view(np.uint8)).sum()) for odd in found], dtype=np.int64)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import io
-import os
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Final
 
 import polars as pl
 
 from panbayes.errors import InputError
 from panbayes.tables.sources.parquet_footer import as_bytes
+from panbayes.tables.sources.quiet import quiet
 from panbayes.tables.sources.source import Source
 from panbayes.tables.texts import text_column
 
@@ -23,14 +20,12 @@ __all__ = ["MAX_CELLS", "PARQUET"]
 MAX_CELLS: Final = 1 << 29
 """Records times columns that are read at most: a small file can declare any number of them."""
 
-_SILENCE: Final = Lock()
-
 
 def _read(given: Path, names: Sequence[str] | None, *, argument: str) -> pl.DataFrame:
     # The bytes are read whole: a mapped file that somebody else cuts short would end the process.
     raw = given.read_bytes()
     try:
-        with _silenced():
+        with quiet():
             known = pl.read_parquet_schema(io.BytesIO(raw))
             columns = list(known) if names is None else [name for name in dict.fromkeys(names) if name in known]
             records = int(pl.scan_parquet(io.BytesIO(raw)).select(pl.len()).collect().item())
@@ -66,26 +61,6 @@ def _column(raw: bytes, name: str) -> pl.Series:
         if values.dtype != pl.Binary:
             raise
         return text_column(name, values.to_list())
-
-
-@contextmanager
-def _silenced() -> Iterator[None]:
-    """Keep the native reader from writing about a damaged file to the terminal, where it may show what is in it."""
-    with _SILENCE:
-        sys.stderr.flush()
-        try:
-            terminal = os.dup(2)
-        except OSError:  # nobody listens
-            yield
-            return
-        try:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, 2)
-            os.close(nowhere)
-            yield
-        finally:
-            os.dup2(terminal, 2)
-            os.close(terminal)
 
 
 def _write(frame: pl.DataFrame, path: Path, _suffix: str) -> None:

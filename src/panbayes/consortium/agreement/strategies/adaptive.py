@@ -5,7 +5,7 @@ decisions, because every fraction is charged for and the total may not exceed th
 the study has a delta) and adjacency must be the study's.
 
 How much it may ask for in one question is bounded by the schema, with room for several times what it does ask for:
-every attribute alone, and one table of :data:`TABLE_CELLS` cells with it (:mod:`panbayes.consortium.agreement.limits`).
+every attribute alone, and :data:`MEASURED_CELLS` with it (:mod:`panbayes.consortium.agreement.limits`).
 """
 
 from __future__ import annotations
@@ -18,26 +18,61 @@ from typing import Final
 from panbayes.consortium.agreement.limits import cells_of_grouped, cells_text
 from panbayes.consortium.agreement.plan import Fixed, Plan, Stage
 from panbayes.consortium.agreement.strategy import Strategy, read_options
-from panbayes.consortium.agreement.terms import Terms
-from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, TableChoiceQuery
+from panbayes.consortium.agreement.terms import Choices, Terms
+from panbayes.consortium.protocol.queries import FormerChoiceQuery, GroupedTablesQuery, Grouping, TableChoiceQuery
 from panbayes.errors import InputError
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.written import MAX_DIGITS
 
-__all__ = ["ADAPTIVE", "OFFERED_CELLS", "TABLE_CELLS", "Options", "choices", "tables"]
+__all__ = [
+    "ADAPTIVE",
+    "INTERACTIONS",
+    "MEASURED",
+    "MEASURED_CELLS",
+    "OFFERED_CELLS",
+    "ROUNDS",
+    "TABLE_CELLS",
+    "Options",
+    "choices",
+    "granularities",
+    "tables",
+]
 
-TABLES: Final = 4
-"""Sets of tables that are measured: the total, single attributes, pairs, triples."""
+ROUNDS: Final = 5
+"""Rounds at most: in each, tables are chosen and then measured."""
 
-CHOICES: Final = 2
-"""Choices: of pairs, and of triples."""
+TABLES: Final = 2 + ROUNDS
+"""Sets of tables that are measured: the total, single attributes, and in every round."""
 
-TABLE_CELLS: Final = 512
-"""Cells of a table of several attributes at most, as the analyst groups them; twice as many are allowed on average."""
+TURNS: Final = 2
+"""Rounds in which holders choose one after another, where the study has them take turns: the first ones."""
 
-OFFERED_CELLS: Final = 8_000_000
+TABLE_CELLS: Final = 4096
+"""Cells of a table of several attributes at most, as the analyst groups them."""
+
+MEASURED: Final = 16
+"""So many tables for each attribute may be measured in one question."""
+
+MEASURED_CELLS: Final = 16_384
+"""So many cells for each attribute, beside its values, may be measured in one question."""
+
+OFFERED_CELLS: Final = 6_000_000
 """Cells of all tables offered in a choice, as the analyst groups them: they travel with the question."""
 
+INTERACTIONS: Final = 20_000
+"""Interactions offered in a choice at most."""
+
+GRANULARITIES: Final = 3
+"""A pair is offered at so many granularities, if that many candidates fit into a question."""
+
+CANDIDATES: Final = 1_000_000
+"""Candidates of a choice at most: so many fit into a question."""
+
+PICKS: Final = 8
+"""So many tables for each attribute may be chosen in one question."""
+
+COUNTS: Final = 16
+"""So many numbers of tables may be looked at in one question."""
 
 MOST_DIGITS: Final = MAX_DIGITS - 9
 """Digits of the grant at most: fractions of it have nine more, and messages must carry them."""
@@ -49,6 +84,8 @@ class Options:
 
     adjacency: Adjacency
     delta: Fraction
+    target: str | None
+    choices: Choices
 
 
 def _fixed(terms: Terms) -> dict[str, Fixed]:
@@ -60,12 +97,12 @@ def _fixed(terms: Terms) -> dict[str, Fixed]:
 
 
 def tables(terms: Terms) -> Stage[GroupedTablesQuery]:
-    """Return the stage of the tables: of one to three attributes, or none (the total)."""
+    """Return the stage of the tables: of one to four attributes, or none (the total)."""
     sizes = terms.schema.sizes
-    most, cells = 4 * len(sizes), sum(sizes) + 2 * TABLE_CELLS * len(sizes)
+    most, cells = MEASURED * len(sizes), sum(sizes) + MEASURED_CELLS * len(sizes)
 
     def rule(query: GroupedTablesQuery) -> str | None:
-        if max(len(query.tables), len(query.weights)) > most or len(query.groupings) > 3 * most:
+        if max(len(query.tables), len(query.weights)) > most or len(query.groupings) > 4 * most:
             return f"the study says tables: at most {most:,}"
         return _too_many(query.tables, query.groupings, sizes, cells)
 
@@ -89,31 +126,52 @@ def _too_many(
 
 
 def choices(terms: Terms) -> Stage[TableChoiceQuery]:
-    """Return the stage of the choices among tables of two or three attributes."""
+    """Return the stage of the choices among pairs, and among interactions of three or four attributes."""
     sizes = terms.schema.sizes
-    picks, most, cells = len(sizes), len(sizes) ** 2, 2 * OFFERED_CELLS
+    attributes = len(sizes)
+    picks, cells = PICKS * attributes, 2 * OFFERED_CELLS
+    most = min(GRANULARITIES * attributes**2 // 2 + INTERACTIONS, CANDIDATES)
 
     def rule(query: TableChoiceQuery) -> str | None:
-        if query.picks > picks or len(query.taken) > picks:
+        if len(query.counts) > COUNTS:
+            return f"the study says counts: at most {COUNTS}"
+        if max(*(count.tables for count in query.counts), len(query.taken)) > picks:
             return f"the study says picks: at most {picks:,}"
-        if len(query.candidates) > most or len(query.groupings) > 3 * most:
+        if len(query.candidates) > most or len(query.groupings) > 4 * most:
             return f"the study says candidates: at most {most:,}"
         tables = [candidate.axes for candidate in query.candidates]
-        if not all(len(axes) in (2, 3) for axes in tables):
-            return "the study says candidates: of two or three attributes"
+        if not all(len(axes) in (2, 3, 4) for axes in tables):
+            return "the study says candidates: of two to four attributes"
         return _too_many(tables, query.groupings, sizes, cells)
 
     return Stage(
         TableChoiceQuery,
-        times=CHOICES,
-        words="choices of tables",
+        times=ROUNDS,
+        words="choices of tables" + (f", for predicting {terms.target}" if terms.target is not None else ""),
         most=f"{picks:,} among {most:,} tables of {cells_text(cells)}",
-        fixed=_fixed(terms),
+        fixed={**_fixed(terms), "target": Fixed("target", terms.target_attribute, terms.target or "none")},
         rule=rule,
+        turns=TURNS if terms.choices == "turns" else 0,
     )
 
 
+def granularities(attributes: int) -> int:
+    """Return at how many granularities every pair can be offered beside interactions; 0 if there are too many pairs.
+
+    >>> granularities(43), granularities(900), granularities(1_400), granularities(1_401)
+    (3, 2, 1, 0)
+    """
+    pairs = max(1, attributes * (attributes - 1) // 2)
+    return min(GRANULARITIES, (CANDIDATES - INTERACTIONS) // pairs)
+
+
 def _check(terms: Terms) -> None:
+    if not granularities(len(terms.schema)):
+        raise terms.error(
+            "schema",
+            f"has {len(terms.schema):,} attributes, and so more pairs than a question can offer",
+            'leave some out, or use strategy "independent"',
+        )
     try:
         amount = terms.grant.amount
     except InputError as error:
@@ -127,6 +185,7 @@ def _plan(terms: Terms) -> Plan:
         (tables(terms), choices(terms)),
         terms.grant,
         "the study asks for tables of grouped values and for choices among them",
+        former=frozenset({str(FormerChoiceQuery.__struct_config__.tag)}),
     )
 
 

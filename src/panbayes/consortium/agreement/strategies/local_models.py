@@ -58,7 +58,7 @@ def model(terms: Terms) -> Stage[ModelQuery]:
     fixed = {
         "score": Fixed("score", options.score),
         "mechanism": Fixed("mechanism", options.mechanism),
-        "theta": Fixed("theta", theta, str(theta)),
+        "theta": Fixed("theta", theta),
         "first": Fixed("first attribute", terms.first_attribute),
         "clip": Fixed("counts are clipped by the", terms.holder_clips, options.clip),
         "structure_epsilon": Fixed("ε of the structure:", ratio(structure.amount)),
@@ -67,7 +67,7 @@ def model(terms: Terms) -> Stage[ModelQuery]:
     if options.degree != "auto":
         fixed = {"degree": Fixed("degree", options.degree), **fixed}
     degree = AUTO_DEGREE if options.degree == "auto" else options.degree
-    choices = max(attributes - 1, 1)
+    choices = attributes - 1
     one = Selection(options.mechanism, (structure.amount / choices) ** 2)
     return Stage(
         ModelQuery,
@@ -78,9 +78,7 @@ def model(terms: Terms) -> Stage[ModelQuery]:
         fixed=fixed,
         rule=lambda query: None if query.degree <= degree else f"the study says degree: at most {degree}",
         steps=(
-            Step.of(
-                f"{attributes - 1} choices of an attribute and its parents", Together((one,), choices), loss=structure
-            ),
+            Step.of(f"{choices} choices of an attribute and its parents", Together((one,), choices), loss=structure),
             tables_step(terms, tables, tables=attributes, what=f"counts of {attributes} tables"),
         ),
     )

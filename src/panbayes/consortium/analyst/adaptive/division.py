@@ -1,26 +1,28 @@
-"""How the adaptive strategy divides what a study grants, before anything but the total is known.
+"""How the adaptive strategy divides what a study grants, from the number of records alone.
 
-Whether dependencies are worth measuring is a question of signal and noise. Let n be the (noisy) number of records,
-N the number of attributes, k̄ the mean domain size and σ the standard deviation of a count, summed over all holders, if
-the whole grant were divided evenly among N tables. The division follows from
+Let n be the (noisy) number of records, N the number of attributes, k̄ the mean domain size and σ the standard deviation
+of a count, summed over all holders, if the whole grant were divided evenly among N tables. How much can be learned is a
+question of signal and noise, the level
 
-    u = n / (σ·√k̄), and t = ln(u/10)/ln 30, clipped to [0, 1]
+    t = ln(u/10)/ln 30, clipped to [0, 1], with u = n / (σ·√k̄), half as large again under zCDP.
 
-(u is taken half as large again under zCDP, where further tables cost less). At t = 0 nearly everything goes into the
-tables of single attributes and one dependency is tried at most; below u = 5 none is, and the strategy abstains from the
-start. At t = 1 there are as many pairs as a tree has edges, and triples for more than half of the attributes. The curve
-between was fixed on a validation part of the Diabetes table and on tables drawn from published networks; it is the
-same for every table.
+====================== =================================================== ==================================
+                       zCDP                                                pure
+====================== =================================================== ==================================
+total                  1/200                                               1/200
+single attributes      e + (s − e)·(1 − t/0.35)₊ of the rest, s = 0.4 + 0.5·[(k̄ − 3)/7]; all of it if u < 5
+… at a high level, e   0.1                                                 0.12 + 0.25·[(k̄ − 7)/5]
+rounds                 2 + 3·t                                             1 + 2·t
+each round             0.8 − 0.3·t of what is left                         1 − 0.2·t of what is left
+of a round: choices    27 %                                                40 %
+====================== =================================================== ==================================
 
-====================== ==========================================
-total                  1/200
-single attributes      0.9 − 0.75·t^0.75 of the rest
-pairs                  what remains, or 0.6 of it if there are triples
-triples                0.4 of what remains
-of these, choosing     0.35, measuring 0.65
-picks of pairs         (N − 1)·t^1.2, at least 1
-picks of triples       1.2·N·(t − ½), at least 0
-====================== ==========================================
+(x₊ is x or 0, [x] is x clipped to [0, 1]; numbers of rounds are rounded.) Under zCDP a thing may as well be measured
+twice, half at a time; under pure privacy that doubles the variance. So zCDP begins with little for single attributes
+and adds more with the tables of the first round, as far as their estimates turn out to need it (:meth:`Division.more`).
+
+A round looks how many tables are worth measuring, chooses so many, and measures them
+(:mod:`panbayes.consortium.analyst.strategies.adaptive`). What the last one leaves measures known tables again.
 """
 
 from __future__ import annotations
@@ -37,18 +39,24 @@ from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.events import Event
 from panbayes.privacy.loss import Loss
 
-__all__ = ["CHOOSING", "TOTAL", "Division", "Grant"]
+__all__ = ["TOTAL", "Division", "Grant"]
 
 TOTAL: Final = Fraction(1, 200)
 """The fraction for the noisy total, the first thing asked for."""
 
-CHOOSING: Final = Fraction(35, 100)
-TRIPLES: Final = Fraction(4, 10)
+_CHOOSING: Final = Fraction(27, 100)
+_CHOOSING_PURELY: Final = Fraction(40, 100)
+"""The fraction of a round for the look and the choices; the rest is for measuring."""
+
+_MORE: Final = 0.28
+"""How much of the grant single attributes get for the root of the bits their noise costs."""
 
 _LEAST: Final = 5.0
 _START: Final = 10.0
 _RANGE: Final = 30.0
 _CONCENTRATED: Final = 1.5
+_MILLIONTHS: Final = 10**6
+"""Fractions of the grant are rounded to millionths, so that messages carry few digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,28 +83,51 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Fractions of the grant, exact, and how many picks; see the module."""
+    """Fractions of the grant, exact; see the module."""
 
+    level: float
     singles: Fraction
-    pairs: Fraction
-    triples: Fraction
-    pair_picks: int
-    triple_picks: int
+    rounds: int
+    choosing: Fraction
+    concentrated: bool
 
     @classmethod
     def of(cls, grant: Grant, sizes: Sequence[int], *, total: float, holders: int) -> Division:
         """Divide for tables of ``total`` records of attributes with these domain ``sizes``."""
         attributes = len(sizes)
-        rest = 1 - TOTAL
         law = grant.law(Fraction(1, attributes), holders=holders)
-        level = max(total, 1.0) / (law.deviation * math.sqrt(sum(sizes) / attributes))
-        level *= _CONCENTRATED if law.gaussian else 1.0
-        if level < _LEAST or attributes < 2:
-            return cls(rest, Fraction(0), Fraction(0), 0, 0)
-        t = min(1.0, max(0.0, math.log(level / _START) / math.log(_RANGE)))
-        singles = Fraction(round(1000 * (0.9 - 0.75 * t**0.75)), 1000) * rest
-        picks = max(1, round((attributes - 1) * t**1.2))
-        triples = round(1.2 * attributes * max(0.0, t - 0.5)) if attributes > 2 else 0
-        left = rest - singles
-        for_triples = left * TRIPLES if triples else Fraction(0)
-        return cls(singles, left - for_triples, for_triples, picks, triples)
+        choosing = _CHOOSING if law.gaussian else _CHOOSING_PURELY
+        mean = sum(sizes) / attributes
+        signal = max(total, 1.0) / (law.deviation * math.sqrt(mean)) * (_CONCENTRATED if law.gaussian else 1.0)
+        if signal < _LEAST or attributes < 2:
+            return cls(0.0, 1 - TOTAL, 0, choosing, law.gaussian)
+        level = _clipped(math.log(signal / _START) / math.log(_RANGE))
+        high = 0.1 if law.gaussian else 0.12 + 0.25 * _clipped((mean - 7) / 5)
+        singles = high + (0.4 + 0.5 * _clipped((mean - 3) / 7) - high) * max(0.0, 1 - level / 0.35)
+        rounds = 2 + round(3 * level) if law.gaussian else 1 + round(2 * level)
+        return cls(level, _rounded(singles * float(1 - TOTAL)), rounds, choosing, law.gaussian)
+
+    def spend(self, left: Fraction) -> Fraction:
+        """Return what a round may spend of what is ``left``."""
+        return _rounded((0.8 - 0.3 * self.level if self.concentrated else 1 - 0.2 * self.level) * float(left))
+
+    def more(self, bits: float) -> Fraction:
+        """Return what single attributes get once more, whose noise costs so many ``bits``.
+
+        Noise of variance v costs v/(2·ln 2·n·c) bits in a cell of c of n records, so bits·share is what it costs per
+        share. Their share becomes 0.1 + 0.28·√(bits·share/0.1), if that is more than they had, to the hundredth: last
+        digits depend on the processor.
+        """
+        if not self.concentrated or not self.rounds:
+            return Fraction(0)
+        share = float(self.singles)
+        found = min(max(0.0, 0.1 + _MORE * math.sqrt(bits * share / 0.1) - share), 0.9 - share)
+        return Fraction(round(found * 100), 100)
+
+
+def _clipped(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+def _rounded(fraction: float) -> Fraction:
+    return Fraction(round(fraction * _MILLIONTHS), _MILLIONTHS)

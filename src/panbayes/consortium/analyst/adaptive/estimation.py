@@ -1,20 +1,22 @@
 """Estimates that know their noise: empirical Bayes for noisy tables.
 
-A noisy count y = c + noise of known law says little about a small c. What is missing is how large counts are *in this
-table*, and the table's other cells tell: let the true counts be drawn from an unknown prior on a grid, fit the prior to
-all noisy cells by maximum likelihood (the EM algorithm of the Kiefer–Wolfowitz estimator, started at and held to a base
-prior by some pseudo-cells), and take posterior means, which are optimal for the logarithmic loss. Cells lost in the
-noise then share what they have in common, cells far above it stay as they are, and no cell gets zero: thresholds,
-floors and the merging of small cells all follow from the noise level.
+A noisy count y = c + noise of known law says little about a small c. What is missing is how the counts of *these
+tables* lie about what is expected of them, and the other cells tell: let the ratio of the true count to an expected one
+be drawn from an unknown prior on a grid, fit the prior to all noisy cells by maximum likelihood (the EM algorithm of
+the Kiefer–Wolfowitz estimator, started at and held to a base prior by some pseudo-cells), and take posterior means,
+which are optimal for the logarithmic loss. Cells lost in the noise then stay at what was expected, cells far above it
+stay as they are, and no cell gets zero: thresholds, floors and the merging of small cells all follow from the noise.
 
-* :func:`estimate_marginal` estimates the distribution of one attribute. The base prior is uniform in the logarithm of
-  the count. For ordered values it also tries priors centred at the mean of the neighbours (without the cell itself),
-  and keeps the bandwidth under which the noisy table is the most likely, if any beats the exchangeable prior.
+* :func:`estimate_given_model` estimates tables for which a public model already expects e. The prior on c/e is centred
+  at 1, learned from all tables of a batch, which tell each other how strong dependencies are, and then bent a little
+  for each. Measuring a table never does harm beyond its cost.
+* :func:`estimate_marginals` estimates the distributions of all attributes, each from its own table. What is expected
+  is the uniform law, which is free, and the attributes tell each other how far from it they are. If all their tables
+  together hardly say that any is (:data:`TOLD`), the prior stays close to 1. For ordered values it also tries priors
+  centred at the mean of the neighbours (without the cell itself), and keeps the bandwidth under which the noisy table
+  is the most likely, if any beats the shared prior.
 * :func:`update_by_groups` corrects such an estimate where a later table says more about it: a table of two attributes
   has noisy sums of rows and columns, and they weigh in by their variances (a Kalman step for each group).
-* :func:`estimate_given_model` estimates a table for which a public model already expects e: the prior is on the ratio
-  c/e, centred at 1. Where the noise is larger than the cells, the estimate stays at what was expected, so measuring a
-  table never does harm beyond its cost.
 
 All of this is computed from releases: it is post-processing and free (Theorem thm_post_proc).
 """
@@ -22,40 +24,59 @@ All of this is computed from releases: it is post-processing and free (Theorem t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from scipy.special import ndtr
 
-from panbayes.consortium.analyst.adaptive.grouping import Groups
+from panbayes.bayesnet.markov.nested import Groups
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 
-__all__ = ["Estimate", "estimate_given_model", "estimate_marginal", "normalised", "update_by_groups"]
+__all__ = ["Estimate", "estimate_given_model", "estimate_marginals", "normalised", "update_by_groups"]
 
 CLEAR: Final = 7.0
-"""Cells above so many standard deviations are taken as they are."""
+"""Cells above so many standard deviations are taken as they are, where the grid is coarser than the noise."""
 
 SMALLEST: Final = 0.5
 """The smallest count considered: less than one record."""
 
-HOLD_COUNTS: Final = 10.0
-"""Pseudo-cells that hold the prior of counts to its base."""
+HOLD_RATIOS: Final = 5.0
+"""Pseudo-cells that hold the prior of ratios of a batch to its base, and that of a table to the batch's."""
 
-HOLD_RATIOS: Final = 10.0
-"""Pseudo-cells that hold the prior of ratios to its base."""
+HOLD_SHARED: Final = 2.0
+"""Pseudo-attributes that hold the prior of all single attributes to its base; an attribute weighs one."""
+
+HOLD_SINGLE: Final = 40.0
+"""Pseudo-cells that hold the prior of one attribute to the shared one."""
 
 HOLD_SMOOTH: Final = 5.0
 ADVANTAGE: Final = 1.0
-"""By so much, in logarithm, a smoothed prior must explain the table better than the exchangeable one."""
+"""By so much, in logarithm, a smoothed prior must explain the table better than the shared one."""
+
+TOLD: Final = 2.5
+"""By so much, in logarithm, a fitted prior must explain all single attributes better than nearly uniform laws do."""
 
 BANDWIDTHS: Final = (1.0, 2.0, 4.0, 8.0)
 ORDERED_FROM: Final = 6
 """Smoothing is tried for ordered attributes with at least so many values."""
 
 _STEPS: Final = 60
-_RATIOS: Final = np.exp(np.linspace(math.log(1 / 400), math.log(10), 61))
-_RATIO_PRIOR: Final = 0.97 * np.exp(-0.5 * np.log(_RATIOS) ** 2) / np.exp(-0.5 * np.log(_RATIOS) ** 2).sum() + 0.03 / 61
+_BATCH_STEPS: Final = 40
+_TABLE_STEPS: Final = 15
+_BATCH_CELLS: Final = 20_000
+"""So many cells of a batch, evenly spread, are enough to learn its prior from."""
+
+_RATIOS: Final = np.exp(np.linspace(math.log(1 / 1000), math.log(60), 81))
+_RATIO_PRIOR: Final = 0.97 * np.exp(-0.5 * np.log(_RATIOS) ** 2) / np.exp(-0.5 * np.log(_RATIOS) ** 2).sum() + 0.03 / 81
+
+_BEND: Final = 0.3
+_FINE: Final = _BEND * np.sinh(np.linspace(math.asinh(math.log(1e-5) / _BEND), math.asinh(math.log(60) / _BEND), 331))
+"""Logarithms of ratios for single attributes: close together about 0, for many attributes are nearly uniform."""
+
+_COARSE: Final = 0.5
+"""A clear cell is left to the prior where neighbours on the grid are closer than so many deviations of its noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,27 +87,57 @@ class Estimate:
     variance: FloatArray
 
 
-def estimate_marginal(noisy: FloatArray, law: NoiseLaw, total: float, *, ordered: bool) -> Estimate:
-    """Estimate the distribution of one attribute from its ``noisy`` counts, which add up to about ``total``."""
-    deviation = law.deviation
-    mean = np.maximum(noisy, SMALLEST)
-    variance = np.full(noisy.size, deviation**2)
-    small = np.flatnonzero(noisy < CLEAR * deviation)
-    if small.size:
-        grid, base = _count_grid(deviation)
-        evidence = law.log_density(noisy[small, None] - grid)
-        mean[small], variance[small], best = _posterior(
-            evidence, base, np.broadcast_to(grid, evidence.shape), HOLD_COUNTS
-        )
-        if ordered and noisy.size >= ORDERED_FROM:
+def estimate_marginals(
+    noisy: Sequence[FloatArray], laws: Sequence[NoiseLaw], total: float, ordered: Sequence[bool]
+) -> list[Estimate]:
+    """Estimate the distributions of attributes from their ``noisy`` counts, which add up to about ``total`` each."""
+    grids = [np.maximum(_uniform(table, total) * np.exp(_FINE), SMALLEST) for table in noisy]
+    evidence = [law.log_density(table[:, None] - counts) for table, law, counts in zip(noisy, laws, grids, strict=True)]
+    likelihood = np.concatenate([np.exp(found - found.max(axis=1, keepdims=True)) for found in evidence])
+    weights = np.concatenate([np.full(table.size, 1 / table.size) for table in noisy])
+    shared = _fit_prior(likelihood, _lognormals(0.16, 0.4, 0.4), HOLD_SHARED, _BATCH_STEPS, weights=weights)
+    nearly = _lognormals(0.0, 0.02, 0.94)
+    if float(np.log((likelihood @ shared) / (likelihood @ nearly)).sum()) < TOLD:
+        shared = nearly
+    found = []
+    for table, law, is_ordered, grid, mine in zip(noisy, laws, ordered, grids, evidence, strict=True):
+        mean, variance = np.maximum(table, SMALLEST), np.full(table.size, law.deviation**2)
+        small = table < CLEAR * law.deviation
+        left = np.flatnonzero(small | (table * _gap(table / _uniform(table, total)) < _COARSE * law.deviation))
+        mean[left], variance[left], _ = _posterior(mine[left], shared, grid, HOLD_SINGLE)
+        few = np.flatnonzero(small)
+        if is_ordered and few.size and table.size >= ORDERED_FROM:
+            *_, best = _posterior(mine[few], shared, grid, HOLD_SINGLE)
             best += ADVANTAGE
             for bandwidth in BANDWIDTHS:
-                centre = _neighbours(noisy, deviation, bandwidth)[small, None]
-                counts = centre * _RATIOS
-                found = _posterior(law.log_density(noisy[small, None] - counts), _RATIO_PRIOR, counts, HOLD_SMOOTH)
-                if found[2] > best:
-                    mean[small], variance[small], best = found
-    return Estimate(normalised(mean, variance, total), variance)
+                counts = _neighbours(table, law.deviation, bandwidth)[few, None] * _RATIOS
+                smooth = _posterior(law.log_density(table[few, None] - counts), _RATIO_PRIOR, counts, HOLD_SMOOTH)
+                if smooth[2] > best:
+                    mean[few], variance[few], best = smooth
+        found.append(Estimate(normalised(mean, variance, total), variance))
+    return found
+
+
+def _uniform(table: FloatArray, total: float) -> float:
+    """Return the count that the uniform law expects in every cell."""
+    return max(total / table.size, SMALLEST)
+
+
+def _lognormals(broad: float, narrow: float, spike: float) -> FloatArray:
+    """Mix laws of ratios about 1, of deviations 1, 0.1 and 0.02 in the logarithm, and an even one with the rest."""
+    width = np.gradient(_FINE)
+    found = (1 - broad - narrow - spike) * width / width.sum()
+    for weight, deviation in ((broad, 1.0), (narrow, 0.1), (spike, 0.02)):
+        law = np.exp(-0.5 * (_FINE / deviation) ** 2) * width
+        found += weight * law / law.sum()
+    return np.asarray(found)
+
+
+def _gap(ratios: FloatArray) -> FloatArray:
+    """Return the distance, in logarithm, of the two points of the fine grid that each ratio lies between."""
+    logarithms = np.log(np.maximum(ratios, 1e-9))
+    place = np.searchsorted(_FINE, logarithms).clip(1, _FINE.size - 1)
+    return np.asarray(np.where(logarithms > _FINE[-1], np.inf, _FINE[place] - _FINE[place - 1]))
 
 
 def update_by_groups(known: Estimate, groups: Groups, measured: FloatArray, error: float, total: float) -> Estimate:
@@ -100,13 +151,25 @@ def update_by_groups(known: Estimate, groups: Groups, measured: FloatArray, erro
     return Estimate(normalised(np.maximum(moved, mean / 10), variance, total), variance)
 
 
-def estimate_given_model(noisy: FloatArray, expected: FloatArray, law: NoiseLaw) -> FloatArray:
-    """Estimate the counts of a table, of any shape, for which a model expects ``expected``; positive everywhere."""
-    flat = noisy.ravel()
-    centre = np.maximum(expected.ravel(), SMALLEST)
-    counts = centre[:, None] * _RATIOS
-    mean, _, _ = _posterior(law.log_density(flat[:, None] - counts), _RATIO_PRIOR, counts, HOLD_RATIOS)
-    return np.where(flat > CLEAR * law.deviation, flat, mean).reshape(noisy.shape)
+def estimate_given_model(
+    noisy: Sequence[FloatArray], expected: Sequence[FloatArray], law: NoiseLaw
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Return means and variances of the counts of tables of one noise ``law``, where a model has ``expected``."""
+    counts = [np.maximum(table.ravel(), SMALLEST)[:, None] * _RATIOS for table in expected]
+    likelihoods = []
+    for table, grid in zip(noisy, counts, strict=True):
+        evidence = law.log_density(table.ravel()[:, None] - grid)
+        likelihoods.append(np.exp(evidence - evidence.max(axis=1, keepdims=True)))
+    cells = np.concatenate(likelihoods)
+    shared = _fit_prior(cells[:: len(cells) // _BATCH_CELLS + 1], _RATIO_PRIOR, HOLD_RATIOS, _BATCH_STEPS)
+    found = []
+    for table, grid, likelihood in zip(noisy, counts, likelihoods, strict=True):
+        posterior = likelihood * _fit_prior(likelihood, shared, HOLD_RATIOS, _TABLE_STEPS)
+        mean, variance = _moments(posterior, grid)
+        clear = table.ravel() > CLEAR * law.deviation
+        mean, variance = np.where(clear, table.ravel(), mean), np.where(clear, law.deviation**2, variance)
+        found.append((mean.reshape(table.shape), variance.reshape(table.shape)))
+    return found
 
 
 def normalised(mean: FloatArray, variance: FloatArray, total: float) -> FloatArray:
@@ -126,17 +189,6 @@ def normalised(mean: FloatArray, variance: FloatArray, total: float) -> FloatArr
     return np.asarray(found / found.sum())
 
 
-def _count_grid(deviation: float) -> tuple[FloatArray, FloatArray]:
-    """Return counts from less than one record to beyond what is clear, and a base prior uniform in the logarithm."""
-    step = 0.35 * deviation
-    low = np.exp(np.arange(math.log(SMALLEST), math.log(max(2 * step, 2 * SMALLEST)), 0.3))
-    high = np.arange(low[-1] + step, (CLEAR + 4) * deviation, step)
-    grid = np.concatenate([low, high])
-    edges = np.concatenate([[0.85 * grid[0]], np.sqrt(grid[1:] * grid[:-1]), [1.05 * grid[-1]]])
-    weights = np.log(edges[1:] / edges[:-1])
-    return grid, weights / weights.sum()
-
-
 def _posterior(
     evidence: FloatArray, base: FloatArray, counts: FloatArray, hold: float
 ) -> tuple[FloatArray, FloatArray, float]:
@@ -146,17 +198,28 @@ def _posterior(
     """
     top = evidence.max(axis=1, keepdims=True)
     likelihood = np.exp(evidence - top)
-    prior = base
-    for _ in range(_STEPS):
-        weights = 1 / np.maximum(likelihood @ prior, 1e-300)
-        prior = prior * (weights @ likelihood) + hold * base
-        prior = prior / prior.sum()
-    posterior = likelihood * prior
+    posterior = likelihood * _fit_prior(likelihood, base, hold, _STEPS)
     sums = np.maximum(posterior.sum(axis=1), 1e-300)
-    posterior /= sums[:, None]
-    mean = (posterior * counts).sum(axis=1)
-    variance = np.maximum((posterior * counts**2).sum(axis=1) - mean**2, 0.0)
+    mean, variance = _moments(posterior, counts)
     return mean, variance, float((top[:, 0] + np.log(sums)).sum())
+
+
+def _fit_prior(
+    likelihood: FloatArray, base: FloatArray, hold: float, steps: int, *, weights: FloatArray | float = 1.0
+) -> FloatArray:
+    """Fit a prior to all cells (rows, of these ``weights``) by EM, held to its ``base`` by so many pseudo-cells."""
+    prior = base
+    for _ in range(steps):
+        prior = prior * ((weights / np.maximum(likelihood @ prior, 1e-300)) @ likelihood) + hold * base
+        prior = prior / prior.sum()
+    return prior
+
+
+def _moments(posterior: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return means and variances of ``counts`` under posteriors that need not be normalised."""
+    weights = posterior / np.maximum(posterior.sum(axis=1, keepdims=True), 1e-300)
+    mean = (weights * counts).sum(axis=1)
+    return mean, np.maximum((weights * counts**2).sum(axis=1) - mean**2, 0.0)
 
 
 def _neighbours(noisy: FloatArray, deviation: float, bandwidth: float) -> FloatArray:

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
-from panbayes.consortium.analyst.adaptive.grouping import Groups
+from panbayes.bayesnet.markov.field import Axes
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 
-__all__ = ["Axes", "Measurement"]
-
-Axes: TypeAlias = tuple[tuple[int, Groups | None], ...]
-"""A table's axes: an attribute and the groups of its values each; None leaves the values as they are."""
+__all__ = ["Measurement", "averaged"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +31,11 @@ class Measurement:
         """The law of the noise in the sum."""
         return self.law.summed(len(self.tables))
 
-    def averaged(self, other: Measurement) -> Measurement:
-        """Average two measurements of the same table, weighed by the inverse of their variances."""
-        mine, theirs = self.law.deviation**2, other.law.deviation**2
-        weight = theirs / (mine + theirs)
-        tables = {name: weight * own + (1 - weight) * other.tables[name] for name, own in self.tables.items()}
-        return Measurement(self.axes, tables, self.law.scaled(weight).plus(other.law.scaled(1 - weight)))
+
+def averaged(
+    first: FloatArray, first_law: NoiseLaw, second: FloatArray, second_law: NoiseLaw
+) -> tuple[FloatArray, NoiseLaw]:
+    """Return the mean of two measurements of the same counts, weighed by inverse variances, and its law."""
+    mine, theirs = first_law.deviation**2, second_law.deviation**2
+    weight = theirs / (mine + theirs)
+    return weight * first + (1 - weight) * second, first_law.scaled(weight).plus(second_law.scaled(1 - weight))

@@ -1,152 +1,149 @@
-"""What holders are offered to choose from: tables of grouped values, each with the price of measuring it.
+"""What holders are offered in a round: pairs, each at several granularities, and interactions of three or four.
 
-A table is cut into groups so that an average cell holds :data:`CELL` standard deviations of the noise it will be
-measured with. Its price is a number of records: a table whose distance from the model is below it is not worth
-measuring. The price has three parts. The noise of the measurement counts with the fraction :data:`PENALTY` of half its
-absolute value over all cells: a smaller distance is described better by the model. For pairs, the doubt about single
-attributes is added, since it looks like a dependency. And records drawn from the model itself would be away from it by
-chance, by half the sum of √e·E|z| over the cells.
+A pair is offered at groups so fine that an average cell holds :data:`GRAINS` standard deviations of the noise it would
+be measured with: strong dependencies want fine tables, weak ones coarse (fewer granularities where there are so many
+attributes that a question could not carry all). What the law so far expects of it is exact.
+Interactions are offered once the law has pairs, or where none was worth it; they are of two groups each, and what the
+law expects of them is counted in records drawn from it.
+
+A holder's score is doubled, ‖c − e‖₁, so prices are in half records. From it goes what records drawn from the law
+itself would show: √e·E|z| for every cell, and two deviations of that; for interactions, of which there are many, the
+largest that chance would make of them. And :data:`PRICE` of the noise of measuring the table, which depends on how many
+are taken.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
 import numpy as np
 
-from panbayes.consortium.agreement.strategies.adaptive import OFFERED_CELLS, TABLE_CELLS
-from panbayes.consortium.analyst.adaptive.division import CHOOSING, Division, Grant
-from panbayes.consortium.analyst.adaptive.estimation import Estimate
-from panbayes.consortium.analyst.adaptive.forest import Forest
-from panbayes.consortium.analyst.adaptive.grouping import Groups, group, grouped, groups_within
+from panbayes.bayesnet.inference.sampling import draw_prior
+from panbayes.bayesnet.markov.field import Axes
+from panbayes.consortium.agreement.strategies.adaptive import (
+    INTERACTIONS,
+    OFFERED_CELLS,
+    TABLE_CELLS,
+    granularities,
+)
+from panbayes.consortium.analyst.adaptive.belief import Belief
+from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
+from panbayes.tables.counting.parities import parities
 
-__all__ = ["Offer", "pair_offers", "price", "triple_offers", "turns"]
+__all__ = ["GRAINS", "Offer", "interactions", "pairs", "price"]
 
-CELL: Final = 4.0
-PENALTY: Final = 0.5
+GRAINS: Final = (6.0, 2.0, 0.7)
+PRICE: Final = 0.25
+PRICE_AT_TOP: Final = 0.15
+"""Added to the price as the level goes to one."""
+
+INTERACTION_PRICE: Final = 2
 MEAN_ABSOLUTE: Final = 0.8
 """E|z| of a normal variable in standard deviations, to the precision that matters here."""
 
-MOST_PARAMETERS: Final = 2**20
-"""A table p(x | parent, second) is not offered if it would have more entries, in values rather than groups."""
+TWO_DEVIATIONS: Final = 1.2
+"""Two standard deviations of the sum of √e·|z| over all cells, in √n."""
+
+QUADRUPLES_UP_TO: Final = 16
+"""Interactions of four attributes are offered if there are at most so many."""
+
+_SAMPLES: Final = 4
+_LEAST_SAMPLES: Final = 50_000
+_MOST_SAMPLES: Final = 400_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offer:
-    """A table: (attribute, groups) of each axis, and the price of measuring it, in records of all holders."""
+    """A table or an interaction; ``expected`` of one record (probabilities, or a mean parity), of its ``deviation``.
 
-    axes: tuple[tuple[int, Groups], ...]
-    penalty: float
-
-
-def pair_offers(
-    grant: Grant, division: Division, estimates: Sequence[Estimate], ordered: Sequence[bool], total: float, holders: int
-) -> list[Offer]:
-    """Offer every pair of attributes; an uncertain distribution of one looks like a dependency, and adds to the price.
-    """  # fmt: skip
-    if not division.pair_picks:
-        return []
-    deviation = grant.law(division.pairs * (1 - CHOOSING) / division.pair_picks, holders=holders).deviation
-    singles = [estimate.distribution for estimate in estimates]
-    pairs = list(combinations(range(len(singles)), 2))
-    cells = _cells(total, deviation, len(pairs))
-    cut = _Cutter(singles, ordered)
-    offers = []
-    for pair in pairs:
-        counts = groups_within([singles[a].size for a in pair], cells)
-        axes = [(a, cut(a, count)) for a, count in zip(pair, counts, strict=True)]
-        doubt = sum(float(np.sqrt(np.bincount(groups, estimates[a].variance)).sum()) for a, groups in axes)
-        offers.append(_offer(axes, deviation, MEAN_ABSOLUTE / 2 * doubt))
-    return offers
-
-
-def triple_offers(
-    grant: Grant,
-    division: Division,
-    forest: Forest,
-    singles: Sequence[FloatArray],
-    ordered: Sequence[bool],
-    total: float,
-    holders: int,
-) -> tuple[list[Offer], list[FloatArray]]:
-    """Offer (x, its parent, a second parent) for every x and every attribute before x; with what the forest expects.
-
-    What is expected is a distribution over the cells of the offer.
+    ``cells`` is what the price is multiplied by. The deviation is that of an interaction in one record, 0 for a pair.
     """
-    deviation = grant.law(division.triples * (1 - CHOOSING) / division.triple_picks, holders=holders).deviation
-    cells = _cells(total, deviation, len(singles) ** 2 // 2)
-    cut = _Cutter(singles, ordered)
-    own = forest.engine.posteriors({})
-    place = {x: i for i, x in enumerate(forest.order)}
-    offers: list[Offer] = []
-    distributions: list[FloatArray] = []
-    for second in range(len(singles)):
-        of_second = cut(second, max(2, math.floor(cells ** (1 / 3) + 1e-9)))
-        count = int(of_second.max()) + 1
-        joints = forest.engine.joints(second, of_second)
-        for x in forest.order[place[second] + 1 :]:
-            parent = forest.parents[x]
-            entries = own[x].size * own[second].size * (own[parent].size if parent is not None else 0)
-            if parent is None or parent == second or entries > MOST_PARAMETERS:
+
+    axes: Axes
+    expected: FloatArray
+    cells: int
+    deviation: float = 0.0
+
+    def penalty(self, records: float, expected: FloatArray) -> int:
+        """Return what chance alone would show a holder with so many ``records``, in half records."""
+        if self.deviation:
+            return round(math.sqrt(records) * self.deviation)
+        chance = MEAN_ABSOLUTE * float(np.sqrt(expected).sum()) + TWO_DEVIATIONS * math.sqrt(records)
+        return round(chance)
+
+
+def price(level: float, *, first: bool) -> float:
+    """Return the price of a cell, in deviations of its noise and in half records; half of it in the first round."""
+    return 2 * (PRICE + PRICE_AT_TOP * level) * (0.5 if first else 1.0)
+
+
+def pairs(belief: Belief, deviation: float) -> Iterator[Offer]:
+    """Offer every pair at its granularities, were each measured with noise of this ``deviation``."""
+    sizes = [single.distribution.size for single in belief.singles]
+    joint, start = belief.field.pairs(belief.parameters), np.concatenate([[0], np.cumsum(belief.field.sizes)])
+    every = list(combinations(range(len(sizes)), 2))
+    grains = GRAINS[: granularities(len(sizes))]
+    most = min(TABLE_CELLS, OFFERED_CELLS / (len(every) * len(grains)))
+    lifts: dict[tuple[int, int], FloatArray] = {}
+    known: dict[tuple[int, ...], list[list[int]]] = {}
+    for table in belief.known:
+        if len(table.axes) == 2:
+            known.setdefault(tuple(a for a, _ in table.axes), []).append([count for _, count in table.axes])
+    for a, b in every:
+        offered = set()
+        for grain in grains:
+            of_a, of_b = groups_within((sizes[a], sizes[b]), max(4.0, min(most, belief.records / (grain * deviation))))
+            if (of_a, of_b) in offered or any(x >= of_a and y >= of_b for x, y in known.get((a, b), ())):
                 continue
-            counts = groups_within((own[x].size, own[parent].size), cells / count)
-            of_x, of_parent = cut(x, counts[0]), cut(parent, counts[1])
-            # p(second, parent)·p(x | parent), added up by groups of the parent; axes end as (x, parent, second).
-            conditional = grouped(forest.tables[x], of_x, 1)
-            joint = grouped(joints[parent].T[:, :, None] * conditional[:, None, :], of_parent, 0)
-            offers.append(_offer([(x, of_x), (parent, of_parent), (second, of_second)], deviation))
-            distributions.append(joint.transpose(2, 0, 1))
-    return offers, distributions
+            offered.add((of_a, of_b))
+            for axis in ((a, of_a), (b, of_b)):
+                if axis not in lifts:
+                    lifts[axis] = _lift(belief, *axis)
+            inner = joint[start[a] : start[a + 1], start[b] : start[b + 1]]
+            yield Offer(((a, of_a), (b, of_b)), lifts[a, of_a] @ inner @ lifts[b, of_b].T, of_a * of_b)
 
 
-def turns(records: Mapping[str, float], picks: int) -> list[tuple[str, int]]:
-    """Share out ``picks`` in proportion to the holders' records; largest first, holders without a pick left out.
-
-    >>> turns({"a": 100.0, "b": 300.0, "c": 90.0}, 5)
-    [('b', 3), ('a', 1), ('c', 1)]
-    """
-    total = sum(records.values())
-    exact = {name: picks * number / total for name, number in records.items()}
-    found = {name: math.floor(part) for name, part in exact.items()}
-    missing = picks - sum(found.values())
-    for name in sorted(records, key=lambda name: (found[name] - exact[name], name))[:missing]:
-        found[name] += 1
-    order = sorted(records, key=lambda name: (-records[name], name))
-    return [(name, found[name]) for name in order if found[name]]
-
-
-def price(offer: Offer, expected: FloatArray, fraction: float) -> int:
-    """Return the price of an offer to a holder with a ``fraction`` of all records, who has so many ``expected``."""
-    chance = MEAN_ABSOLUTE / 2 * float(np.sqrt(expected).sum())
-    return min(round(offer.penalty * fraction + chance), 2**31 - 1)
-
-
-class _Cutter:
-    """Groups of an attribute's values, by their number; each made once."""
-
-    def __init__(self, singles: Sequence[FloatArray], ordered: Sequence[bool]) -> None:
-        """Cut by the estimated distributions."""
-        self._singles = singles
-        self._ordered = ordered
-        self._made: dict[tuple[int, int], Groups] = {}
-
-    def __call__(self, attribute: int, count: int) -> Groups:
-        """Return at most ``count`` groups."""
-        key = (attribute, count)
-        if key not in self._made:
-            self._made[key] = group(self._singles[attribute], count, ordered=self._ordered[attribute])
-        return self._made[key]
+def interactions(belief: Belief, rng: np.random.Generator, *, fours: bool) -> list[Offer]:
+    """Offer interactions of three attributes, and of ``fours`` where asked; too many are thinned out at random."""
+    varying = [a for a, single in enumerate(belief.singles) if single.distribution.size > 1]
+    done = {tuple(a for a, _ in table.axes) for table in belief.known}
+    sets: list[tuple[int, ...]] = [found for found in combinations(varying, 3) if found not in done]
+    if fours and len(varying) <= QUADRUPLES_UP_TO:
+        sets += [found for found in combinations(varying, 4) if found not in done]
+    if len(sets) > INTERACTIONS:
+        sets = [sets[place] for place in np.sort(rng.choice(len(sets), INTERACTIONS, replace=False)).tolist()]
+    if not sets:
+        return []
+    drawn = int(min(max(_SAMPLES * belief.records, _LEAST_SAMPLES), _MOST_SAMPLES))
+    structure, tables = belief.network(0.0)
+    codes = draw_prior(structure, tables, drawn, rng, np.uint16)
+    halves = np.array([belief.nested[a].groups(2)[codes[a]] for a in range(len(belief.singles))], dtype=np.uint8)
+    means = parities(halves, sets) / drawn
+    noise = max((table.law.deviation for table in belief.known), default=0.0)
+    # In one record: its own parity, that of the drawn ones, and what noise has left in the law.
+    deviation = math.sqrt(1 + belief.records / drawn + noise**2 / belief.records)
+    largest = deviation * math.sqrt(2 * math.log(max(len(sets), 2)))
+    return [
+        Offer(tuple((a, 2) for a in members), np.array([mean]), INTERACTION_PRICE * 2 ** len(members), largest)
+        for members, mean in zip(sets, means.tolist(), strict=True)
+    ]
 
 
-def _cells(total: float, deviation: float, tables: int) -> float:
-    return min(total / (CELL * deviation), TABLE_CELLS, OFFERED_CELLS / max(tables, 1))
-
-
-def _offer(axes: Sequence[tuple[int, Groups]], deviation: float, doubt: float = 0.0) -> Offer:
-    cells = math.prod(int(groups.max()) + 1 for _, groups in axes)
-    return Offer(tuple(axes), PENALTY * MEAN_ABSOLUTE / 2 * deviation * cells + doubt)
+def _lift(belief: Belief, attribute: int, count: int) -> FloatArray:
+    """Return the probability of each of ``count`` groups given each group of the reduced domain."""
+    reduced, nested = belief.field.sizes[attribute], belief.nested[attribute]
+    if count <= reduced:
+        found = np.zeros((count, reduced))
+        found[nested.between(reduced, count), np.arange(reduced)] = 1.0
+        return found
+    law = np.bincount(nested.groups(count), belief.singles[attribute].distribution)
+    inside = nested.between(count, reduced) if reduced > 1 else np.zeros(count, dtype=np.int64)
+    whole = np.bincount(inside, law, minlength=reduced)
+    found = np.zeros((count, reduced))
+    found[np.arange(count), inside] = law / np.maximum(whole[inside], 1e-300)
+    return found

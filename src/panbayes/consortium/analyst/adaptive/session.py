@@ -6,24 +6,32 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from panbayes.bayesnet.markov.field import Axes, shape_of
+from panbayes.bayesnet.markov.nested import Nested
 from panbayes.consortium.agreement.strategies import adaptive
+from panbayes.consortium.analyst.adaptive.choice import Choice
 from panbayes.consortium.analyst.adaptive.division import Grant
-from panbayes.consortium.analyst.adaptive.measurement import Axes, Measurement
+from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
-from panbayes.consortium.analyst.adaptive.offers import Offer, price, turns
+from panbayes.consortium.analyst.adaptive.offers import Offer
 from panbayes.consortium.analyst.holders import Holders, answer_of
 from panbayes.consortium.protocol.answers import GroupedTablesAnswer, TableChoiceAnswer
 from panbayes.consortium.protocol.cells import pack_cells, split_cells
 from panbayes.consortium.protocol.envelope import Release
-from panbayes.consortium.protocol.queries import Grouping, TableCandidate, ratio
+from panbayes.consortium.protocol.queries import Count, Grouping, TableCandidate, TableChoiceQuery, ratio
+from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.composition import Step
 from panbayes.privacy.events import Together
+from panbayes.privacy.loss import Loss
 
 __all__ = ["Session"]
+
+_PAIR: Final = 2
 
 
 @dataclass(slots=True)
@@ -51,27 +59,31 @@ class Session:
 
     def measure(
         self,
-        axes: Sequence[Axes],
+        tables: Sequence[Axes],
         fraction: Fraction,
         what: str,
         *,
+        nested: Sequence[Nested] = (),
         weights: Sequence[int] | None = None,
         round_number: int,
     ) -> list[Measurement]:
-        """Measure tables at a ``fraction`` of the grant, divided by ``weights``, else evenly."""
-        weighed = list(weights or [1] * len(axes))
+        """Measure tables at a ``fraction`` of the grant, divided by ``weights``, else evenly.
+
+        Values are grouped as ``nested`` says; without, every value stands for itself.
+        """
+        weighed = list(weights or [1] * len(tables))
         whole = sum(weighed)
-        groupings, tables = _numbered(axes, self.sizes)
+        groupings, places = self._numbered(tables, nested)
         query = adaptive.tables(self.holders.study).ask(
             groupings=groupings,
-            tables=tables,
+            tables=places,
             weights=tuple(weighed),
             loss=ratio(self.grant.loss.part(fraction).amount),
         )
         releases = self.holders.ask(query, round_number=round_number)
         events = [self.grant.event(fraction * w / whole, tables=n) for w, n in sorted(Counter(weighed).items())]
         self._record(releases, Step.of(what, Together(tuple(events)), loss=self.grant.loss.part(fraction)))
-        shapes = [tuple(self.sizes[a] if g is None else int(g.max()) + 1 for a, g in table) for table in axes]
+        shapes = [shape_of(axes) for axes in tables]
         counted = {
             name: [
                 table.astype(np.float64) for table in split_cells(answer_of(release, GroupedTablesAnswer).cells, shapes)
@@ -80,70 +92,85 @@ class Session:
         }
         return [
             Measurement(
-                table,
-                {name: found[place] for name, found in counted.items()},
-                self.grant.law(fraction * weight / whole),
+                axes, {name: found[place] for name, found in counted.items()}, self.grant.law(fraction * weight / whole)
             )
-            for place, (table, weight) in enumerate(zip(axes, weighed, strict=True))
+            for place, (axes, weight) in enumerate(zip(tables, weighed, strict=True))
         ]
 
-    def choose(
-        self,
-        offers: Sequence[Offer],
-        expected: Mapping[str, Sequence[FloatArray]],
-        records: Mapping[str, float],
-        picks: int,
-        fraction: Fraction,
-        rule: Literal["forest", "once"],
-        *,
-        round_number: int,
-    ) -> list[Offer]:
-        """Let the holders choose in turns, each with the whole ``fraction`` of its people's; return what they took."""
-        taken: list[Offer] = []
-        total = sum(records.values())
+    def choose(self, choice: Choice, fraction: Fraction, *, round_number: int) -> list[Axes]:
+        """Let the holders choose, each at the whole ``fraction`` of its people's; return what they took."""
         loss = self.grant.loss.part(fraction)
-        for name, times in turns(records, picks):
-            free = [place for place, offer in enumerate(offers) if offer not in taken]
-            if not free:
-                break
-            groupings, tables = _numbered([offers[place].axes for place in free], self.sizes)
-            cells = np.concatenate([expected[name][place].ravel() for place in free])
-            query = adaptive.choices(self.holders.study).ask(
-                groupings=groupings,
-                candidates=tuple(
-                    TableCandidate(axes, price(offers[place], expected[name][place], records[name] / total))
-                    for axes, place in zip(tables, free, strict=True)
-                ),
-                expected=pack_cells(np.rint(cells).clip(0, 2**31 - 1).astype(np.int64)),
-                rule=rule,
-                taken=tuple((offer.axes[0][0], offer.axes[1][0]) for offer in taken),
-                picks=times,
-                loss=ratio(loss.amount),
-            )
-            releases = self.holders.ask(query, round_number=round_number, only=(name,))
-            what = f"{times} choices of a table of {len(offers[0].axes)} attributes"
-            pick = loss.part(Fraction(1, times)).selection_event()
-            self._record(releases, Step.of(what, Together((pick,), times), loss=loss))
-            (release,) = releases.values()
-            taken += [offers[free[place]] for place in answer_of(release, TableChoiceAnswer).taken]
-        return taken
+        taken: dict[str, list[Axes]] = {}
+        for turn in choice.turns:
+            before = [axes for found in taken.values() for axes in found]
+            offered = choice.offered(turn, before)
+            queries = {name: self._query(choice, name, offers, before, loss) for name, offers in offered.items()}
+            if not queries:
+                continue
+            releases = self.holders.ask_each(queries, round_number=round_number)
+            for name, release in releases.items():
+                answer = answer_of(release, TableChoiceAnswer)
+                self._record({name: release}, *self._steps(answer.count, queries[name], loss))
+                taken[name] = [offered[name][place].axes for place in answer.taken]
+        return choice.merged(taken.values())
 
-    def _record(self, releases: Mapping[str, Release], step: Step) -> None:
+    def _query(
+        self, choice: Choice, name: str, offers: Sequence[Offer], before: Sequence[Axes], loss: Loss
+    ) -> TableChoiceQuery:
+        """Ask a holder to choose among ``offers``, where others have taken some ``before``."""
+        groupings, places = self._numbered([offer.axes for offer in offers], choice.nested)
+        expected = [choice.expected(name, offer) for offer in offers]
+        look = choice.look(name)
+        joined = [(axes[0][0], axes[1][0]) for axes in before if len(axes) == _PAIR and choice.rule == "forest"]
+        return adaptive.choices(self.holders.study).ask(
+            groupings=groupings,
+            candidates=tuple(
+                TableCandidate(axes, offer.penalty(choice.records[name], cells), choice.cells(offer))
+                for axes, offer, cells in zip(places, offers, expected, strict=True)
+            ),
+            expected=pack_cells(_whole(np.concatenate([cells.ravel() for cells in expected]))),
+            rule=choice.rule,
+            taken=tuple(joined),
+            counts=tuple(Count(tables, unit) for tables, unit in choice.counts(name)),
+            least=choice.least(name),
+            look=ratio(look) if look else None,
+            loss=ratio(loss.amount),
+        )
+
+    def _numbered(
+        self, tables: Sequence[Axes], nested: Sequence[Nested]
+    ) -> tuple[tuple[Grouping, ...], tuple[tuple[int, ...], ...]]:
+        """Write axes as groupings, each once, and as numbers among them."""
+        places: dict[tuple[int, int], int] = {}
+        numbers = [tuple(places.setdefault(axis, len(places)) for axis in axes) for axes in tables]
+        groupings = tuple(
+            Grouping(a, () if count == self.sizes[a] else tuple(nested[a].groups(count).tolist()))
+            for a, count in places
+        )
+        return groupings, tuple(numbers)
+
+    def _steps(self, count: int, query: TableChoiceQuery, loss: Loss) -> tuple[Step, ...]:
+        """Describe what a query that led to so many choices has cost."""
+        moved, values, look = self.grant.moved.l1, len(query.counts), Fraction(query.look or 0)
+        found = []
+        if look:
+            seen = loss.part(look).tables_event(TableSensitivity(values * moved, values * moved**2))
+            if not count:
+                return (Step.of("a look whether tables are worth measuring", seen, loss=loss),)
+            found.append(Step.of("a look how many tables are worth measuring", seen, loss=loss.part(look)))
+        target = self.holders.study.target
+        pick = loss.part((1 - look) / count).selection_event()
+        what = ("one choice" if count == 1 else f"{count} choices") + " of a table"
+        what += f", for predicting {target}" if target is not None else ""
+        found.append(Step.of(what, Together((pick,), count), loss=loss.part(1 - look)))
+        return tuple(found)
+
+    def _record(self, releases: Mapping[str, Release], *steps: Step) -> None:
         for name, release in releases.items():
-            self.spent.setdefault(name, []).append(step)
+            self.spent.setdefault(name, []).extend(steps)
             self.private = self.private and release.private
             self.people[name] = release.size
 
 
-def _numbered(axes: Sequence[Axes], sizes: Sequence[int]) -> tuple[tuple[Grouping, ...], tuple[tuple[int, ...], ...]]:
-    """Write axes as groupings, each once, and as numbers among them."""
-    places: dict[Grouping, int] = {}
-    tables = []
-    for table in axes:
-        numbers = []
-        for attribute, groups in table:
-            plain = groups is None or int(groups.max()) + 1 == sizes[attribute]
-            grouping = Grouping(attribute, () if plain or groups is None else tuple(groups.tolist()))
-            numbers.append(places.setdefault(grouping, len(places)))
-        tables.append(tuple(numbers))
-    return tuple(places), tuple(tables)
+def _whole(cells: FloatArray) -> NDArray[np.int64]:
+    return np.rint(cells).clip(-(2**31) + 1, 2**31 - 1).astype(np.int64)

@@ -1,26 +1,31 @@
-"""The adaptive strategy: measure little, and only what the noise leaves worth measuring.
+"""The adaptive strategy: measure what is worth it, and fit one law to all that was measured.
 
 1. The noisy **total** of every holder, from which the division of the grant follows
    (:mod:`panbayes.consortium.analyst.adaptive.division`).
 2. The tables of all **single** attributes; larger ones get more (in proportion to the root of their size). They are
    added up over holders and estimated with their noise in mind
    (:mod:`panbayes.consortium.analyst.adaptive.estimation`).
-3. A choice of **pairs**: holders take turns, largest first, each with picks in proportion to its records and with all
-   that is kept for choosing. A pair's score is how far the holder's own table is from independence, ½‖c − e‖₁, less
-   what the noise of measuring it would add. Values are grouped so that cells stay above the noise
-   (:mod:`panbayes.consortium.analyst.adaptive.grouping`). Pairs may not close a cycle, and none may be taken.
-4. The tables of these pairs, from all holders. With the single attributes they make a forest.
-5. A choice of **triples** (attribute, its parent, a second parent) against what the forest expects, in turns again.
-6. Their tables; where they differ from what was expected, an attribute gets a second parent.
+3. **Rounds.** In each, holders are offered all pairs at several granularities, and from the third on interactions of
+   three or four attributes (:mod:`panbayes.consortium.analyst.adaptive.offers`). They look how many are worth
+   measuring, given what the law so far expects and what the noise would cost, and choose so many
+   (:mod:`panbayes.consortium.holder.handlers.table_choice`). The first round takes a forest of pairs. All holders
+   measure what was chosen, with it in the first round single attributes again if they need it. Every table is estimated
+   against what was expected, and one law is fitted to all tables
+   (:mod:`panbayes.consortium.analyst.adaptive.belief`).
+4. What is left after the last round measures the known tables again, or the single attributes if there are none.
 
-If no pair is taken, what was kept for them is spent on the single attributes again: the strategy abstains.
+The law is a Markov network over a junction tree of bounded size, published as what it is exactly: a Bayesian network.
+
+Holders choose in turns in the first two rounds, or all together, as the study says
+(:mod:`panbayes.consortium.analyst.adaptive.choice`). Where it has a target, tables without it are worth a quarter
+to them, and those with it have half the price.
 
 Everything is a deterministic function of the study and the releases: a run that is resumed on the same installation, on
 the same kind of processor, asks the same questions and gives the same network to the bit. Another processor has other
-instructions for exponentials, logarithms and sums of products, which round differently: with and without AVX-512, AVX2
-and FMA, on the Diabetes schema and on small ones, the questions were the same and probabilities differed by at most
-2·10⁻¹⁵. (An expectation just at a half could round to another whole number; it would then ask another question, and be
-refused once the grant is spent. Nothing is ever overspent.)
+instructions for exponentials, logarithms and sums of products, which round differently, and a fit ends when it hardly
+gains: probabilities then differ, those of pairs by up to 2·10⁻⁴ where this was tried. Questions are put in whole
+records, and after the first fit a count may round otherwise; such a question is refused, before it costs anything,
+because another one was answered in its round.
 """
 
 from __future__ import annotations
@@ -32,30 +37,38 @@ from typing import Final
 
 import numpy as np
 
+from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.network import Network
-from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive
-from panbayes.consortium.analyst.adaptive.division import CHOOSING, TOTAL, Division
-from panbayes.consortium.analyst.adaptive.estimation import (
-    Estimate,
-    estimate_given_model,
-    estimate_marginal,
-    update_by_groups,
-)
-from panbayes.consortium.analyst.adaptive.forest import Forest
-from panbayes.consortium.analyst.adaptive.grouping import grouped
+from panbayes.consortium.analyst.adaptive.belief import Belief
+from panbayes.consortium.analyst.adaptive.choice import LOOK, LOOKED_AT, SEEN, Choice
+from panbayes.consortium.analyst.adaptive.division import TOTAL, Division
+from panbayes.consortium.analyst.adaptive.fitting import TREE, fitting
+from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
-from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
-from panbayes.consortium.analyst.adaptive.offers import Offer, pair_offers, triple_offers
+from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
+from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, interactions, pairs, price
+from panbayes.consortium.analyst.adaptive.own_marginals import own_marginals
+from panbayes.consortium.analyst.adaptive.replicates import draw_replicates
 from panbayes.consortium.analyst.adaptive.session import Session
-from panbayes.consortium.analyst.holders import Holders
+from panbayes.consortium.analyst.holders import Holders, digest
 from panbayes.consortium.analyst.method import Method
 from panbayes.consortium.analyst.result import finish
+from panbayes.privacy.adjacency import TableSensitivity
 
 __all__ = ["ADAPTIVE"]
 
 _WEIGHT: Final = 1000
-_FITTING: Final = 10
+_WEIGHTS: Final = 10**6
+_ITERATIONS: Final = 40
+_LAST_ITERATIONS: Final = 150
+_INTERACTIONS_FROM: Final = 2
+_FOURS_FROM: Final = 3
+
+_SMOOTHING: Final = 0.3
+_SMOOTHING_OF_NOISE: Final = 0.005
+"""Records of smoothing in every row of the network, and in deviations of the tables' noise if that is more."""
 
 
 def _learn(holders: Holders) -> Network:
@@ -65,16 +78,37 @@ def _learn(holders: Holders) -> Network:
     division = Division.of(session.grant, session.sizes, total=sum(counted.values()), holders=len(counted))
     singles = _measure_singles(session, division.singles, round_number=1)
     records = counted if _number_is_public(session) else _records(counted, total, singles)
-    marginals = _marginals(session, singles, records)
-    pairs = _choose_pairs(session, division, marginals, singles, records)
-    if pairs:
-        return _network(session, *_grow(session, division, marginals, pairs, records))
-    if division.pair_picks:
-        left = division.pairs * (1 - CHOOSING) + division.triples
-        again = _measure_singles(session, left, round_number=3)
-        singles = [first.averaged(second) for first, second in zip(singles, again, strict=True)]
-        marginals = _marginals(session, singles, records)
-    return _network(session, Forest.of([found.distribution for found in marginals], {}), {})
+    belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
+    own = own_marginals(belief, singles, records)
+    left = 1 - TOTAL - division.singles
+    for number in range(division.rounds):
+        belief, left, more = _round(session, belief, division, records, own, left, number=number)
+        if not more:
+            break
+    if left:
+        belief = _again(session, belief, left, round_number=2 + 2 * division.rounds)
+    smoothing = _SMOOTHING
+    if belief.known:
+        mean = float(np.mean([math.sqrt(float(table.variance.mean())) for table in belief.known]))
+        smoothing = max(smoothing, _SMOOTHING_OF_NOISE * mean)
+    structure, tables = belief.network(smoothing)
+    error = _replicates(session, belief, division)
+    return finish(holders.study, structure, tables, session.spent, private=session.private, error=error)
+
+
+def _replicates(session: Session, belief: Belief, division: Division) -> Replicates:
+    """Draw what else the same measurements would allow."""
+    rng = np.random.default_rng(int(digest(session.holders.study.hash, "replicates")[:32], 16))
+    noise, look = None, 0.0
+    if division.rounds:
+        fraction = division.spend(1 - TOTAL - division.singles) * division.choosing * LOOK
+        moved = LOOKED_AT * session.grant.moved.l1
+        event = session.grant.loss.part(fraction).tables_event(TableSensitivity(moved, moved * session.grant.moved.l1))
+        look = min(NoiseLaw.of(event).deviation, SEEN * belief.records)
+        share = (1 - TOTAL - division.singles) / len(session.sizes)
+        offered = session.grant.law(share, holders=len(session.people)).deviation
+        noise = max(offered, float(np.mean([table.law.deviation for table in belief.known] or [0.0])))
+    return draw_replicates(belief, rng, noise=noise, look=look, tree=TREE)
 
 
 def _number_is_public(session: Session) -> bool:
@@ -86,15 +120,20 @@ def _counted(session: Session, total: Measurement) -> dict[str, float]:
     """Return every holder's number of records: as published, or else as measured."""
     if _number_is_public(session):
         return {name: max(1.0, float(size)) for name, size in session.people.items() if size is not None}
-    return {name: float(table) for name, table in total.tables.items()}
+    return {name: max(1.0, float(table)) for name, table in total.tables.items()}
 
 
 def _measure_singles(session: Session, fraction: Fraction, *, round_number: int) -> list[Measurement]:
-    """Measure every attribute alone, with weights that grow with the root of its domain."""
-    weights = [round(_WEIGHT * math.sqrt(size)) for size in session.sizes]
-    axes = [((attribute, None),) for attribute in range(len(session.sizes))]
+    """Measure every attribute alone."""
+    tables, weights = _singles(session)
     what = f"tables of {len(weights)} single attributes"
-    return session.measure(axes, fraction, what, weights=weights, round_number=round_number)
+    return session.measure(tables, fraction, what, weights=weights, round_number=round_number)
+
+
+def _singles(session: Session) -> tuple[list[Axes], list[int]]:
+    """Return the tables of every attribute alone, and weights that grow with the root of its domain."""
+    tables: list[Axes] = [((attribute, size),) for attribute, size in enumerate(session.sizes)]
+    return tables, [round(_WEIGHT * math.sqrt(size)) for size in session.sizes]
 
 
 def _records(counted: Mapping[str, float], total: Measurement, singles: Sequence[Measurement]) -> dict[str, float]:
@@ -107,149 +146,104 @@ def _records(counted: Mapping[str, float], total: Measurement, singles: Sequence
     }
 
 
-def _marginals(session: Session, singles: Sequence[Measurement], records: Mapping[str, float]) -> list[Estimate]:
-    """Estimate the distribution of every attribute."""
-    total = sum(records.values())
-    return [
-        estimate_marginal(single.pooled, single.pooled_law, total, ordered=ordered)
-        for single, ordered in zip(singles, session.ordered, strict=True)
-    ]
-
-
-def _choose_pairs(
+def _round(
     session: Session,
+    belief: Belief,
     division: Division,
-    marginals: Sequence[Estimate],
-    singles: Sequence[Measurement],
     records: Mapping[str, float],
-) -> list[Offer]:
-    """Let the holders choose pairs that are away from independence."""
-    total = sum(records.values())
-    offers = pair_offers(session.grant, division, marginals, session.ordered, total, len(records))
-    own = _own_marginals(marginals, singles, records)
-    expected = {name: [_product(offer, own[name], records[name]) for offer in offers] for name in records}
-    fraction = division.pairs * CHOOSING
-    return session.choose(offers, expected, records, division.pair_picks, fraction, "forest", round_number=2)
-
-
-def _own_marginals(
-    marginals: Sequence[Estimate], singles: Sequence[Measurement], records: Mapping[str, float]
-) -> dict[str, list[FloatArray]]:
-    """Estimate every holder's own distributions: holders may differ, and a difference is no dependency.
-
-    They start from the common ones and leave them as far as a holder's noisy tables ask for it.
-    """
-    common = [marginal.distribution for marginal in marginals]
-    if len(records) == 1:
-        return dict.fromkeys(records, common)
-    found = {}
-    for name, number in records.items():
-        estimates = [
-            estimate_given_model(single.tables[name], number * distribution, single.law)
-            for single, distribution in zip(singles, common, strict=True)
-        ]
-        found[name] = [estimate / estimate.sum() for estimate in estimates]
-    return found
-
-
-def _product(offer: Offer, distributions: Sequence[FloatArray], records: float) -> FloatArray:
-    """Return what independence expects of a pair."""
-    (a, of_a), (b, of_b) = offer.axes
-    return records * np.outer(grouped(distributions[a], of_a, 0), grouped(distributions[b], of_b, 0))
-
-
-def _grow(
-    session: Session,
-    division: Division,
-    marginals: Sequence[Estimate],
-    pairs: Sequence[Offer],
-    records: Mapping[str, float],
-) -> tuple[Forest, dict[int, tuple[int, FloatArray]]]:
-    """Measure the chosen pairs, grow a forest from them, and give some attributes a second parent."""
-    total = sum(records.values())
-    left = division.pairs * (1 - CHOOSING)
-    axes = [offer.axes for offer in pairs]
-    measured = session.measure(axes, left, f"{len(pairs)} tables of pairs", round_number=3)
-    singles = _corrected(marginals, pairs, measured, total)
-    joints = {}
-    for offer, pair in zip(pairs, measured, strict=True):
-        (a, of_a), (b, of_b) = offer.axes
-        margins = grouped(singles[a], of_a, 0), grouped(singles[b], of_b, 0)
-        independent = np.outer(*margins)
-        joint = _fitted(estimate_given_model(pair.pooled, total * independent, pair.pooled_law), margins)
-        joints[a, b] = (of_a, of_b, joint / np.maximum(independent, 1e-300))
-    forest = Forest.of(singles, joints)
-    return forest, _second_parents(session, division, forest, singles, records) if division.triple_picks else {}
-
-
-def _corrected(
-    marginals: Sequence[Estimate], pairs: Sequence[Offer], measured: Sequence[Measurement], total: float
-) -> list[FloatArray]:
-    """Correct the single attributes by the sums of the tables of pairs."""
-    found = list(marginals)
-    for offer, pair in zip(pairs, measured, strict=True):
-        for axis, (attribute, groups) in enumerate(offer.axes):
-            error = pair.pooled_law.deviation * math.sqrt(pair.pooled.shape[1 - axis])
-            sums = pair.pooled.sum(axis=1 - axis)
-            found[attribute] = update_by_groups(found[attribute], groups, sums, error, total)
-    return [estimate.distribution for estimate in found]
-
-
-def _fitted(table: FloatArray, margins: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Scale rows and columns in turn until the margins fit (iterative proportional fitting)."""
-    joint: FloatArray = table / table.sum()
-    for _ in range(_FITTING):
-        joint = joint * (margins[0] / np.maximum(joint.sum(axis=1), 1e-300))[:, None]
-        joint = joint * (margins[1] / np.maximum(joint.sum(axis=0), 1e-300))
-    return joint
-
-
-def _second_parents(
-    session: Session,
-    division: Division,
-    forest: Forest,
-    singles: list[FloatArray],
-    records: Mapping[str, float],
-) -> dict[int, tuple[int, FloatArray]]:
-    """Choose and measure triples; return for some attributes a second parent and p(attribute | parent, second)."""
-    total = sum(records.values())
-    offers, distributions = triple_offers(
-        session.grant, division, forest, singles, session.ordered, total, len(records)
-    )
+    own: Mapping[str, Sequence[FloatArray]],
+    left: Fraction,
+    *,
+    number: int,
+) -> tuple[Belief, Fraction, bool]:
+    """Choose and measure; return the new belief, what is left, and whether another round makes sense."""
+    more = min(left / 2, division.more(belief.noise_of_singles)) if not number else Fraction(0)
+    fraction = division.spend(left - more)
+    last = number == division.rounds - 1
+    choosing, measuring = fraction * division.choosing, fraction * (1 - division.choosing)
+    rng = np.random.default_rng(int(digest(session.holders.study.hash, f"round {number}")[:32], 16))
+    offers = _offers(session, belief, measuring, rng, number=number, holders=len(records))
     if not offers:
-        return {}
-    expected = {name: [number * each for each in distributions] for name, number in records.items()}
-    choosing = division.triples * CHOOSING
-    chosen = session.choose(offers, expected, records, division.triple_picks, choosing, "once", round_number=4)
-    if not chosen:
-        return {}
-    axes = [offer.axes for offer in chosen]
-    what = f"{len(chosen)} tables of triples"
-    measured = session.measure(axes, division.triples - choosing, what, round_number=5)
-    found = {}
-    for offer, triple in zip(chosen, measured, strict=True):
-        (x, of_x), (_, of_parent), (second, of_second) = offer.axes
-        expects = np.maximum(total * distributions[offers.index(offer)], 1e-9)
-        ratios = estimate_given_model(triple.pooled, expects, triple.pooled_law) / np.maximum(expects, 0.5)
-        spread = ratios[of_x][:, of_parent][:, :, of_second]
-        conditional: FloatArray = forest.tables[x][:, None, :] * spread.transpose(1, 2, 0)
-        found[x] = (second, conditional / conditional.sum(axis=2, keepdims=True))
+        return belief, left, False
+    choice = Choice(
+        grant=session.grant,
+        offers=offers,
+        in_turns=session.holders.study.choices == "turns" and number < adaptive.TURNS,
+        records=records,
+        own=own,
+        common=[single.distribution for single in belief.singles],
+        nested=belief.nested,
+        price=price(division.level, first=not number),
+        fraction=fraction,
+        choosing=division.choosing,
+        number=number,
+        rule="any" if number else "forest",
+        rng=rng,
+        target=session.holders.study.target_attribute,
+    )
+    taken = session.choose(choice, choosing, round_number=2 + 2 * number)
+    alone, sizes = _singles(session) if more else ([], [])
+    new = fitting(belief, _refined(session, belief, taken, measuring, holders=len(records)), beside=alone)
+    if not new:
+        return belief, left - choosing, not any(len(offer.axes) > 2 for offer in offers)
+    again = [table.axes for table in belief.known] if last else []
+    spent = left - choosing if last else measuring + more
+    weights = [
+        *[_part(measuring / len(new))] * len(new),
+        *(_part(more * size / sum(sizes)) for size in sizes),
+        *(_part((spent - measuring - more) / len(again)) for _ in again),
+    ]
+    what = f"{len(new)} tables of pairs and more"
+    what += f", and {len(again)} again" if again else ", and single attributes again" if alone else ""
+    measured = session.measure(
+        [*new, *alone, *again], spent, what, nested=belief.nested, weights=weights, round_number=3 + 2 * number
+    )
+    fresh, rest = measured[: len(new)], measured[len(new) + len(alone) :]
+    if alone:
+        belief = belief.counted_again(measured[len(new) : len(new) + len(alone)], ordered=session.ordered)
+    iterations = _LAST_ITERATIONS if last else _ITERATIONS
+    return belief.learned(fresh, rest, iterations=iterations), left - choosing - spent, True
+
+
+def _part(fraction: Fraction) -> int:
+    """Write a fraction of the grant as the weight of a table."""
+    return max(1, round(fraction * _WEIGHTS))
+
+
+def _offers(
+    session: Session, belief: Belief, measuring: Fraction, rng: np.random.Generator, *, number: int, holders: int
+) -> list[Offer]:
+    deviation = session.grant.law(measuring / len(session.sizes), holders=holders).deviation
+    found = list(pairs(belief, deviation))
+    if len(session.sizes) > 2 and (number >= _INTERACTIONS_FROM or (number and not belief.known)):
+        found += interactions(belief, rng, fours=number >= _FOURS_FROM or not belief.known)
     return found
 
 
-def _network(session: Session, forest: Forest, second: Mapping[int, tuple[int, FloatArray]]) -> Network:
-    """Put the network together."""
-    pairs: list[tuple[int, tuple[int, ...]]] = []
-    tables = list(forest.tables)
-    for x in forest.order:
-        parent = forest.parents[x]
-        parents = () if parent is None else (parent,)
-        if x in second:
-            parents = (*parents, second[x][0])
-            tables[x] = second[x][1]
-        pairs.append((x, parents))
-    study = session.holders.study
-    return finish(study, Structure.of(pairs), tables, session.spent, private=session.private)
+def _refined(
+    session: Session, belief: Belief, taken: Sequence[Axes], measuring: Fraction, *, holders: int
+) -> list[Axes]:
+    """Return the tables to measure: of interactions, as fine as the noise of so many tables allows."""
+    found = []
+    for axes in taken:
+        if len(axes) > 2:
+            deviation = session.grant.law(measuring / len(taken), holders=holders).deviation
+            cells = min(adaptive.TABLE_CELLS, belief.records / (GRAINS[0] * deviation))
+            counts = groups_within([session.sizes[a] for a, _ in axes], max(2 ** len(axes), cells))
+            axes = tuple((a, count) for (a, _), count in zip(axes, counts, strict=True))
+        found.append(axes)
+    return found
+
+
+def _again(session: Session, belief: Belief, left: Fraction, *, round_number: int) -> Belief:
+    """Spend what is left on the known tables, or on the single attributes if there are none."""
+    if belief.known:
+        axes = [table.axes for table in belief.known]
+        what = f"{len(axes)} tables again"
+        measured = session.measure(axes, left, what, nested=belief.nested, round_number=round_number)
+        return belief.learned((), measured, iterations=_LAST_ITERATIONS)
+    measured = _measure_singles(session, left, round_number=round_number)
+    return belief.counted_again(measured, ordered=session.ordered)
 
 
 ADAPTIVE: Final = Method(adaptive.ADAPTIVE.name, _learn)

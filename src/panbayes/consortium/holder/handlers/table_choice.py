@@ -1,12 +1,22 @@
-"""Which tables to measure next: up to ``picks`` of them, one after the other, each at its part of the loss.
+"""How many tables are worth measuring next, and which: a look, then choices one after the other.
 
-A candidate's score is ½‖c − e‖₁ − penalty. What is expected, e, and the penalty come from the analyst: they are fixed
-integers, bounded so that the doubled score ‖c − e‖₁ − 2·penalty is an integer below 2⁵³ and exact in floating point.
-Its sensitivity is that of the table in L1, whatever e is (:mod:`panbayes.privacy.adjacency`). Which candidates are
-still allowed follows from the query and the picks released so far; taking none is always among them, with score 0.
+The score of a pair is ‖c − e‖₁, that of an interaction |s − e|: what is expected comes from the analyst, in integers.
+One person moves the sum of a table's cells, and s, by at most Δ₁ (:mod:`panbayes.privacy.adjacency`), whatever e is; so
+Δ₁ is the sensitivity of every score, and of the worth of every candidate at every count, which is an integer below 2⁵³
+and exact in floating point. Where the study has a target, tables without it are worth a quarter, rounded down: a worth
+that one person moves by at most Δ₁ moves by ⌈Δ₁/4⌉ then, which is no more.
 
-Each pick is a draw by permute-and-flip at ε/picks under pure privacy, by the exponential mechanism at ρ/picks under
-zCDP.
+**The look.** The sets of candidates that may be taken together are the independent sets of a matroid: forests of pairs,
+or one table of each set of attributes. Of a basis of the largest worth, the T-th best member has a worth w_T that one
+person moves by at most Δ₁ too: w_T ≥ w just if the candidates worth at least w have rank T or more, and moving every
+worth by at most Δ₁ moves the w at which they do by at most that. There are L counts T, each with its own worths, so the
+vector of the w_T has sensitivity L·Δ₁ in L1 and √L·Δ₁ in L2; it gets the noise of a table of that sensitivity. A query
+with one count may do without.
+
+**The choices.** The largest count whose noisy w_T is above ``least`` is a function of the look. So many choices divide
+the rest of the loss evenly; each draws by permute-and-flip under pure privacy, by the exponential mechanism under zCDP.
+Which candidates are still allowed follows from the query and the choices so far; taking none is always among them,
+worth 0.
 """
 
 from __future__ import annotations
@@ -22,6 +32,7 @@ from panbayes.consortium.holder.grouped_tables import (
     check_axes,
     check_groupings,
     count_grouped,
+    count_parities,
     loss_of_query,
     moved_by_one,
 )
@@ -31,87 +42,188 @@ from panbayes.consortium.holder.query_checks import bad
 from panbayes.consortium.protocol.answers import TableChoiceAnswer
 from panbayes.consortium.protocol.cells import unpack_cells
 from panbayes.consortium.protocol.queries import TableChoiceQuery
-from panbayes.dp.mechanisms import select
+from panbayes.dp.mechanisms import check_noise, noisy_counts, select
 from panbayes.dp.noise import Noise
+from panbayes.privacy.adjacency import TableSensitivity
+from panbayes.privacy.events import Event
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 
 __all__ = ["TABLE_CHOICE"]
 
 MAX_EXPECTED: Final = 2**31
-"""What is expected in a cell lies below this, and so does the number of records; see the module for why."""
+"""What is expected lies below this, and so does the number of records; see the module for why."""
+
+_PAIR: Final = 2
+
+_OTHERS: Final = 4
+"""Tables without the target are worth one part in so many."""
+
+
+def _part(query: TableChoiceQuery) -> Fraction:
+    """Return the part of the loss that is for the look."""
+    return Fraction(query.look or 0)
+
+
+def _look(query: TableChoiceQuery, schema: Schema) -> Event:
+    """Return the noise of the look."""
+    moved, values = moved_by_one(query, schema).l1, len(query.counts)
+    return loss_of_query(query).part(_part(query)).tables_event(TableSensitivity(values * moved, values * moved**2))
 
 
 def _check(query: TableChoiceQuery, schema: Schema, _size: int) -> None:
-    loss_of_query(query)
     sizes = check_groupings(query.groupings, schema)
-    tables = [candidate.axes for candidate in query.candidates]
-    cells = check_axes(tables, query.groupings, sizes)
-    least = 2 if query.rule == "forest" else 1
-    if min(map(len, tables)) < least:
-        raise bad("candidates", "a table without enough attributes", f"give {least} or more")
-    if any(a >= len(schema) or b >= len(schema) for a, b in query.taken):
-        raise bad("taken", "an attribute that is not in the schema", f"give 0 to {len(schema) - 1}")
+    pairs = [candidate.axes for candidate in query.candidates if len(candidate.axes) == _PAIR]
+    sets = [candidate.axes for candidate in query.candidates if len(candidate.axes) != _PAIR]
+    cells = check_axes(pairs, query.groupings, sizes) + len(sets)
+    check_axes(sets, query.groupings, sizes)
+    if any(len(axes) not in (3, 4) or any(sizes[g] != 2 for g in axes) for axes in sets):
+        raise bad(
+            "candidates", "a table that is neither a pair nor an interaction", "give 2 axes, or 3 or 4 of two groups"
+        )
     if len(query.expected.data) != cells * query.expected.width:
         raise bad("expected", "another number of cells", f"the candidates have {cells:,}")
     expected = unpack_cells(query.expected)
-    if int(expected.min()) < 0 or int(expected.max()) >= MAX_EXPECTED:
-        raise bad("expected", "a count out of range", f"give 0 to {MAX_EXPECTED - 1:,}")
+    if int(expected.max()) >= MAX_EXPECTED or int(expected.min()) <= -MAX_EXPECTED:
+        raise bad("expected", "a count out of range", f"give numbers below {MAX_EXPECTED:,}")
+    dearest = max(candidate.penalty for candidate in query.candidates) + max(
+        candidate.price for candidate in query.candidates
+    ) * max(count.unit for count in query.counts)
+    if dearest >= -_NEVER:
+        raise bad("counts", "prices beyond what is reckoned with", f"keep penalty + price·unit below {-_NEVER:,}")
+    if any(a >= len(schema) or b >= len(schema) for a, b in query.taken):
+        raise bad("taken", "an attribute that is not in the schema", f"give 0 to {len(schema) - 1}")
+    if _part(query) >= 1:
+        raise bad("look", "a part of the loss that leaves nothing", "give a ratio below 1")
+    if query.look:
+        check_noise(_look(query, schema))
+    elif len(query.counts) > 1:
+        raise bad("look", "no look at several counts", "give a ratio, or one count")
 
 
 def _answer(query: TableChoiceQuery, counts: PrivateCounts, *, noise: Noise) -> TableChoiceAnswer:
-    doubled = _doubled_scores(query, [candidate.axes for candidate in query.candidates], counts.table)
-    moved = Fraction(moved_by_one(query, counts.schema).l1)
-    event = loss_of_query(query).part(Fraction(1, query.picks)).selection_event()
+    scores = _scores(query, counts.table)
     allowed = _Allowed(query, len(counts.schema))
+    penalties = np.array([candidate.penalty for candidate in query.candidates], dtype=np.int64)
+    prices = np.array([candidate.price for candidate in query.candidates], dtype=np.int64)
+    parts = np.where(_about_target(query), 1, _OTHERS)
+    worths = [(scores - penalties - prices * count.unit) // parts for count in query.counts]
+    place = _looked_at(query, counts.schema, allowed, worths, noise=noise) if query.look else 0
+    if place is None:
+        return TableChoiceAnswer(0, ())
+    times, worth = query.counts[place].tables, worths[place].astype(np.float64)
+    event = loss_of_query(query).part((1 - _part(query)) / times).selection_event()
+    moved = Fraction(moved_by_one(query, counts.schema).l1)
     taken: list[int] = []
-    for _ in range(query.picks):
-        places = allowed.places()
-        scores = np.append(doubled[places], 0).astype(np.float64)
-        chosen = select(scores, sensitivity=moved, event=event, noise=noise)
-        if chosen < places.size:
-            taken.append(int(places[chosen]))
+    for _ in range(times):
+        left = allowed.places()
+        chosen = select(np.append(worth[left], 0.0), sensitivity=moved, event=event, noise=noise)
+        if chosen < left.size:
+            taken.append(int(left[chosen]))
             allowed.take(taken[-1])
-    return TableChoiceAnswer(tuple(taken))
+    return TableChoiceAnswer(times, tuple(taken))
+
+
+def _looked_at(
+    query: TableChoiceQuery, schema: Schema, allowed: _Allowed, worths: Sequence[NDArray[np.int64]], *, noise: Noise
+) -> int | None:
+    """Return the place of the largest count whose tables are worth more than the least, by a noisy look."""
+    best = [allowed.best(worth, count.tables) for worth, count in zip(worths, query.counts, strict=True)]
+    noisy = noisy_counts(np.array(best, dtype=np.int64), event=_look(query, schema), noise=noise)
+    found = [place for place, value in enumerate(noisy.tolist()) if value > query.least]
+    return max(found, key=lambda place: query.counts[place].tables, default=None)
+
+
+def _about_target(query: TableChoiceQuery) -> NDArray[np.bool_]:
+    """Tell which candidates have the target among their attributes; all, if there is none."""
+    if query.target is None:
+        return np.ones(len(query.candidates), dtype=np.bool_)
+    having = {number for number, found in enumerate(query.groupings) if found.attribute == query.target}
+    return np.array([not having.isdisjoint(candidate.axes) for candidate in query.candidates])
 
 
 class _Allowed:
-    """Which candidates may still be taken: a function of the query and of what was taken, both public."""
+    """Which candidates may be taken together: forests of pairs, or one table of each set of attributes."""
 
     def __init__(self, query: TableChoiceQuery, attributes: int) -> None:
-        """Start from what was ``taken`` before."""
-        self._forest = query.rule == "forest"
-        axes = [[query.groupings[g].attribute for g in candidate.axes] for candidate in query.candidates]
-        self._first = np.array([found[0] for found in axes])
-        self._second = np.array([found[1] if self._forest else found[0] for found in axes])
+        """Start with nothing taken."""
+        members = [tuple(query.groupings[g].attribute for g in candidate.axes) for candidate in query.candidates]
+        self._attributes = attributes
+        self._first = np.array([found[0] for found in members])
+        self._second = np.array([found[1] for found in members])
+        self._edge = np.array([len(found) == _PAIR for found in members]) & (query.rule == "forest")
+        numbers: dict[tuple[int, ...], int] = {}
+        self._set = np.array([numbers.setdefault(tuple(sorted(found)), len(numbers)) for found in members])
+        self._sets = len(numbers)
         self._part = np.arange(attributes)
-        self._free = np.ones(attributes, dtype=np.bool_)
-        self._left = np.ones(len(axes), dtype=np.bool_)
+        self._left = np.ones(len(members), dtype=np.bool_)
         for first, second in query.taken:
-            self._mark(first, second)
+            self._join(first, second)
 
     def places(self) -> NDArray[np.intp]:
         """Return the candidates that are allowed now."""
-        if self._forest:
-            return np.flatnonzero(self._left & (self._part[self._first] != self._part[self._second]))
-        return np.flatnonzero(self._left & self._free[self._first])
+        joined = self._part[self._first] == self._part[self._second]
+        return np.flatnonzero(self._left & ~(self._edge & joined))
 
     def take(self, place: int) -> None:
         """Take one."""
-        self._left[place] = False
-        self._mark(int(self._first[place]), int(self._second[place]))
+        self._left[self._set == self._set[place]] = False
+        if self._edge[place]:
+            self._join(int(self._first[place]), int(self._second[place]))
 
-    def _mark(self, first: int, second: int) -> None:
-        self._free[first] = False
+    def _join(self, first: int, second: int) -> None:
         self._part[self._part == self._part[second]] = self._part[first]
 
+    def best(self, worth: NDArray[np.int64], count: int) -> int:
+        """Return the ``count``-th best worth of a basis of the largest worth; the lowest there is if it has fewer."""
+        free = np.full(self._sets, _NEVER, dtype=np.int64)
+        np.maximum.at(free, self._set, worth)
+        basis = free
+        if self._edge.any():
+            edges = np.flatnonzero(self._edge)
+            forest = self._forest(edges[np.argsort(-worth[edges], kind="stable")])
+            basis = np.concatenate([np.delete(free, np.unique(self._set[edges])), worth[forest]])
+        return int(-np.partition(-basis, count - 1)[count - 1]) if count <= basis.size else _NEVER
 
-def _doubled_scores(query: TableChoiceQuery, tables: Sequence[tuple[int, ...]], table: Table) -> NDArray[np.int64]:
-    """Return ‖c − e‖₁ − 2·penalty of every candidate, in integers."""
-    counted = count_grouped(query.groupings, tables, table)
-    apart = np.abs(counted.flat - unpack_cells(query.expected))
-    penalties = np.array([candidate.penalty for candidate in query.candidates], dtype=np.int64)
-    scores: NDArray[np.int64] = np.add.reduceat(apart, counted.offsets[:-1]) - 2 * penalties
+    def _forest(self, ordered: NDArray[np.intp]) -> list[int]:
+        """Take pairs in this order, leaving out those that close a cycle (Kruskal)."""
+        part = self._part.tolist()
+
+        def root(attribute: int) -> int:
+            while part[attribute] != attribute:
+                part[attribute] = part[part[attribute]]
+                attribute = part[attribute]
+            return attribute
+
+        taken: list[int] = []
+        for place in ordered.tolist():
+            first, second = root(int(self._first[place])), root(int(self._second[place]))
+            if first != second:
+                part[first] = second
+                taken.append(place)
+                if len(taken) == self._attributes - 1:
+                    break
+        return taken
+
+
+_NEVER: Final = -(2**52)
+"""The worth of what cannot be had: no noise brings it above zero."""
+
+
+def _scores(query: TableChoiceQuery, table: Table) -> NDArray[np.int64]:
+    """Return ‖c − e‖₁ of every pair and |s − e| of every interaction, in the order of the candidates."""
+    pair = np.array([len(candidate.axes) == _PAIR for candidate in query.candidates])
+    axes: Sequence[tuple[int, ...]] = [candidate.axes for candidate in query.candidates]
+    counted = count_grouped(query.groupings, [found for found in axes if len(found) == _PAIR], table)
+    sums = count_parities(query.groupings, [found for found in axes if len(found) != _PAIR], table)
+    lengths = np.ones(pair.size, dtype=np.int64)
+    lengths[pair] = np.diff(counted.offsets)
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    found = np.empty(int(start[-1]), dtype=np.int64)
+    within = np.repeat(pair, lengths)
+    found[within] = counted.flat
+    found[~within] = sums
+    scores: NDArray[np.int64] = np.add.reduceat(np.abs(found - unpack_cells(query.expected)), start[:-1])
     return scores
 
 

@@ -12,6 +12,8 @@ neither knows that it failed, and writes the note before anything else. Nothing 
 next attempt takes the place of a resolved one; so there is no moment at which a kill could lose a failure or count it
 twice. Without the file nothing is answered. The ledger itself cannot hold the attempt: a commit would let go of it
 between the attempt and the answer, and another process could not tell a dead one from one that waits for its turn.
+It holds instead, from the first answer or failure on, that there is such a file: a ledger that was moved without it
+answers nothing new until it is beside it again (:meth:`AttemptLog.left_behind`).
 
 What a person interrupts at the keyboard is no failure (:func:`dismiss_begun`), from the moment the attempt is begun
 until its answer is committed: its id is written behind it.
@@ -104,6 +106,10 @@ class AttemptLog:
         """Return the newest attempt, resolved or not, unless it was dismissed."""
         return self._own
 
+    def left_behind(self) -> Path | None:
+        """Return the file of attempts if it is not there; there is none in memory."""
+        return None
+
     def is_own(self, attempt: Attempt) -> bool:
         """Tell whether an attempt is the one that was begun here last."""
         return self._own == attempt
@@ -151,6 +157,10 @@ class AttemptFile(AttemptLog):
             found = read_attempt(line)
             return None if found is None or found.attempt in dismissed else found
         return None
+
+    def left_behind(self) -> Path | None:
+        """Return the file if nothing has its name."""
+        return None if os.path.lexists(self._path) else self._path
 
     def end(self) -> None:
         """Say that this process no longer works on it."""

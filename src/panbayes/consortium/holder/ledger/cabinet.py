@@ -40,7 +40,7 @@ from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint
 from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.errors import InputError, LedgerError
-from panbayes.files import sync_folder
+from panbayes.files import check_path, sync_folder
 
 __all__ = ["PATIENCE", "SUFFIX", "Cabinet", "Waiting"]
 
@@ -113,12 +113,11 @@ class Cabinet:
 
     def make_folder(self, *, argument: str = "state") -> None:
         """Make the folder, for its owner only, if there is none. ``argument`` names it in the error."""
+        check_path(self.folder, argument=argument)
         try:
             self._make(self.folder)
         except OSError as error:
             raise self._unusable(error, argument) from None
-        except ValueError:
-            raise InputError(argument, found="holds a NUL, which no path can", remedy="check the path") from None
 
     def _make(self, folder: Path) -> None:
         """Make a folder and those above it; each name is on disk before a ledger lies under it."""

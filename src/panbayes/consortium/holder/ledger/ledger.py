@@ -32,6 +32,7 @@ from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.errors import InternalError, LedgerError
+from panbayes.files import check_path
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss, total
 from panbayes.schema.declaration import hashed_text
@@ -60,7 +61,8 @@ class Summary:
     """Where a ledger stands: spending per study and in total, the cap, and where the chain begins and ends.
 
     The first ``unsalted`` entries are of the first version; ``looked`` names the studies without privacy; ``failures``
-    are the answers that failed since the holder last looked at their study.
+    are the answers that failed since the holder last looked at their study; ``left_behind`` is the file of attempts if
+    the ledger was moved without it.
     """
 
     studies: tuple[Spending, ...]
@@ -71,6 +73,7 @@ class Summary:
     unsalted: int = 0
     looked: tuple[str, ...] = ()
     failures: tuple[Attempt, ...] = ()
+    left_behind: Path | None = None
 
     @property
     def spent(self) -> Loss:
@@ -119,7 +122,7 @@ class Ledger:
 
         A ledger of an older version is brought to the newest.
         """
-        file = Path(path)
+        file = check_path(path)
         if create and not file.exists():
             ledger_file.create(file)
         return cls(ledger_file.connect(file, busy_seconds=busy_seconds), file, busy_seconds=busy_seconds)
@@ -127,7 +130,7 @@ class Ledger:
     @classmethod
     def read(cls, path: str | Path, *, busy_seconds: float = BUSY_SECONDS) -> Self:
         """Open the ledger at ``path`` to look at it. The file stays as it is, whatever its version."""
-        file = Path(path)
+        file = check_path(path)
         connection = ledger_file.connect_reading(file, busy_seconds=busy_seconds)
         return cls(connection, file, busy_seconds=busy_seconds, writable=False)
 
@@ -251,6 +254,7 @@ class Ledger:
                 transaction.unsalted(),
                 tuple(transaction.looked().values()),
                 tuple(transaction.failures()),
+                transaction.left_behind(),
             )
 
     def entries(self) -> tuple[Entry, ...]:

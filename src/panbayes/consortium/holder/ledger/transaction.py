@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from types import UnionType
 from typing import Any
 
@@ -58,7 +59,10 @@ class Transaction:
         return (0, self.first()) if row is None else (row[0], row[1])
 
     def recorded(self, key: str) -> str | None:
-        """Return the newest "head", or the digest of all "notes", as it is kept beside them; None before the first."""
+        """Return the newest "head", or the digest of all "notes", as it is kept beside them; None before the first.
+
+        That there is a file of "attempts" is kept there too.
+        """
         value = self._meta(key)
         return None if value is None else value.decode(errors="replace")
 
@@ -71,6 +75,11 @@ class Transaction:
         """Count the study's charges for questions of one kind."""
         counting = "SELECT COUNT(*) FROM entries WHERE study = ? AND kind = ?"
         return sum(count for (count,) in self._rows(counting, int, given=(study, kind)))
+
+    def asked(self, study: str, kind: str) -> Iterator[bytes]:
+        """Yield the bytes of the study's questions of one kind that were answered."""
+        answered = "SELECT asked FROM entries WHERE study = ? AND kind = ?"
+        yield from (data for (data,) in self._rows(answered, bytes, given=(study, kind)))
 
     def spent(self) -> dict[str, Loss]:
         """Return the exact spending of every study charged so far, by its hash."""
@@ -149,21 +158,35 @@ class Transaction:
     def left_over(self) -> Attempt | None:
         """Return the newest attempt if it came to nothing that was written down: it was cut off, and is a failure.
 
-        The transaction must be one for writing: then nobody is at work on it, unless the caller is.
+        The transaction must be one for writing: then nobody is at work on it, unless the caller is. Without the file of
+        attempts, if there ever was one, nobody knows.
         """
+        lost = self.left_behind()
+        if lost is not None:
+            raise LedgerError(
+                self._name,
+                found=f"was moved without {lost.name}, which says whether an answer was cut off",
+                remedy=f"move that here too; if it is gone for good, run: touch {lost}",
+            )
         newest = self._attempts.newest()
         if newest is None or self.stored(newest.question) is not None:
             return None
         noted = (self._attempt(note.content) for note in self.notes() if note.what == "failed")
         return None if any(failure.attempt == newest.attempt for failure in noted) else newest
 
+    def left_behind(self) -> Path | None:
+        """Return the file of attempts if it is missing although there was one when something was answered or failed."""
+        return self._attempts.left_behind() if self.recorded("attempts") is not None else None
+
     def begin(self, attempt: Attempt) -> None:
         """Write down, durably and at once, that an answer is begun; whatever was begun before must be resolved."""
         self._attempts.begin(attempt)
+        self._keep("attempts", "beside")
 
     def fail(self, attempt: Attempt) -> None:
         """Write down that an answer failed."""
         self.note("failed", attempt.text())
+        self._keep("attempts", "beside")
 
     def looked(self) -> dict[str, str]:
         """Return the texts of the studies that looked at everything without privacy, each with its name."""

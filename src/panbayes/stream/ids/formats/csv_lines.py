@@ -8,42 +8,87 @@ the first one, which names the columns, becomes Python objects.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from panbayes.errors import InputError
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.formats.format import StreamFormat
 from panbayes.stream.ids.formats.lines import line_batches, lines_of
+from panbayes.stream.ids.records import Records
 from panbayes.stream.ids.stopping import Stop
+from panbayes.stream.ids.where import one_text
 
 __all__ = ["CSV"]
+
+_NUMBER: Final = re.compile("0*[1-9][0-9]{0,8}")
+"""The number of a column; no line has room for more."""
 
 
 def _batches(source: str, column: str | None, stop: Stop) -> Iterator[Texts]:
     """Yield one column, named in the first line or numbered from 1."""
     from panbayes.stream.ids.kernels.csv_fields import take_csv_field
 
-    place: int | None = int(column) - 1 if column is not None and column.isdecimal() and int(column) > 0 else None
+    for (place,), rows in _rows(source, column, (), stop):
+        take_csv_field(rows.data, rows.starts, rows.lengths, place)
+        yield rows
+
+
+def _records(source: str, column: str | None, fields: Sequence[str], stop: Stop) -> Iterator[Records]:
+    """Yield one column with others beside it, all named in the first line or all numbered from 1."""
+    from panbayes.stream.ids.kernels.csv_fields import take_csv_field
+
+    for (place, *others), rows in _rows(source, column, fields, stop):
+        values: dict[str, Texts] = {}
+        for field, other in zip(fields, others, strict=True):
+            # A copy each: to take a field undoes doubled quotes in place.
+            values[field] = Texts(rows.data.copy(), rows.starts.copy(), rows.lengths.copy())
+            take_csv_field(values[field].data, values[field].starts, values[field].lengths, other)
+        take_csv_field(rows.data, rows.starts, rows.lengths, place)
+        yield Records(rows, values)
+        for texts in values.values():
+            for array in (texts.data, texts.starts, texts.lengths):
+                array[:] = 0
+
+
+def _rows(
+    source: str, column: str | None, fields: Sequence[str], stop: Stop
+) -> Iterator[tuple[tuple[int, ...], Texts]]:
+    """Yield batches of rows, each with the places of the column and of the fields."""
+    places = _numbered(column, fields)
     for batch in line_batches(source, stop):
         rows = batch
-        if place is None:
-            place, header = _find_header(batch, column)
+        if places is None:
+            places, header = _find_header(batch, column, fields)
             rows = Texts(batch.data, batch.starts[header:], batch.lengths[header:])
-        if place is not None:
-            take_csv_field(rows.data, rows.starts, rows.lengths, place)
-            yield rows
+        if places is not None:
+            yield places, rows
 
 
-def _find_header(batch: Texts, column: str | None) -> tuple[int | None, int]:
-    """Find the first line that can be read: where it names the column, and after how many lines the rows begin."""
+def _numbered(column: str | None, fields: Sequence[str]) -> tuple[int, ...] | None:
+    """Return the places of columns that are numbered from 1; nothing if they are named."""
+    if column is None or not _NUMBER.fullmatch(column):
+        return None
+    for field in fields:
+        if not _NUMBER.fullmatch(field):
+            raise InputError(
+                "--column",
+                found=f"found a number, and filter or groups look at {field!r}",
+                remedy="name the column as well, in a file whose first line names both",
+            )
+    return tuple(int(name) - 1 for name in (column, *fields))
+
+
+def _find_header(batch: Texts, column: str | None, fields: Sequence[str]) -> tuple[tuple[int, ...] | None, int]:
+    """Find the first line that can be read: where it names the columns, and after how many lines the rows begin."""
     for number, line in enumerate(lines_of(batch), start=1):
         try:
             row = next(csv.reader([line.decode("utf-8", "replace")], strict=True), [])
         except csv.Error:
             continue
         if row:
-            return _place_of(column, row), number
+            return (_place_of(column, row), *(_place_of_field(field, row) for field in fields)), number
     return None, batch.starts.size
 
 
@@ -63,4 +108,15 @@ def _place_of(column: str | None, header: list[str]) -> int:
     return names.index(column)
 
 
-CSV: Final = StreamFormat("csv", (".csv",), _batches)
+def _place_of_field(field: str, header: list[str]) -> int:
+    names = [one_text(name) for name in header]
+    if names.count(field) != 1:
+        raise InputError(
+            "FILE",
+            found=f"the first line does not name {field!r} exactly once, which filter or groups look at",
+            remedy="give a file whose first line does",
+        )
+    return names.index(field)
+
+
+CSV: Final = StreamFormat("csv", (".csv",), _batches, _records)

@@ -5,10 +5,11 @@ Each module of this folder that defines a :class:`StreamFormat` adds one; :mod:`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.records import Records
 from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["StreamFormat", "unreadable"]
@@ -20,11 +21,13 @@ class StreamFormat:
 
     ``source`` is a path, or ``-`` for standard input; ``column`` is what the user named, or ``None``. Asked to
     ``stop``, it yields what was read and ends. A row that cannot be read yields a missing id.
+    ``records(source, column, fields, stop)`` yields ids with the values of some fields beside them.
     """
 
     name: str
     suffixes: tuple[str, ...]
     batches: Callable[[str, str | None, Stop], Iterator[object]]
+    records: Callable[[str, str | None, Sequence[str], Stop], Iterator[Records]]
 
 
 def unreadable(source: str, error: OSError) -> InputError:

@@ -27,25 +27,27 @@ from numba import njit
 from numpy.typing import NDArray
 
 from panbayes.stream.ids.kernels.ipv6 import read_ipv6
-from panbayes.stream.ids.kernels.words import fold, high_half, load_word, prefetch, trailing_zeros
+from panbayes.stream.ids.kernels.words import fold, high_half, load_word, prefetch, prefetch_far, trailing_zeros
 
-__all__ = ["ODD", "Key", "integer_cells", "text_cells"]
+__all__ = ["ODD", "Key", "integer_cells", "one_text_cell", "text_cells"]
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 Key = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
+Words = NDArray[np.uint64]
 
 ODD = -2
 """Stands for a text that may have another canonical form."""
 
 _AHEAD = 16
+_LATER = 1024
 _WHOLE_ADDRESS = 1 << 40
 _PREFIX = 1 << 41
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _hash(u: np.uint64, v: np.uint64, n: int, key: Key) -> np.uint64:
-    return fold(fold(u ^ key[1], v) ^ key[2], (key[3] + np.uint64(2 * n)) | np.uint64(1))
+    return np.uint64(fold(fold(u ^ key[1], v) ^ key[2], (key[3] + np.uint64(2 * n)) | np.uint64(1)))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -60,14 +62,26 @@ def _cell(value: np.uint64, tiers: int, cells: int, of: int) -> np.int64:
 @njit(cache=True, nogil=True)
 def integer_cells(values: NDArray[np.integer], key: Key, tiers: int, cells: int, of: int, out: Ints) -> None:
     """Find the cells of 64-bit integers, with or without a sign."""
-    for t in range(values.size):
-        negative = np.uint64(values[t] < 0)
-        out[t] = _cell(_hash(np.uint64(values[t]), negative ^ key[0], 0, key), tiers, cells, of)
+    lines = values.size >> 3
+    for line in range(lines):
+        first = np.uint64(line) << np.uint64(3)
+        # Beside asking for memory this keeps the compiler from wide instructions, which have no such products.
+        prefetch_far(values, np.int64(first) + _LATER)
+        for j in range(8):
+            place = first + np.uint64(j)
+            out[place] = _integer_cell(values[place], key, tiers, cells, of)
+    for t in range(8 * lines, values.size):
+        out[t] = _integer_cell(values[t], key, tiers, cells, of)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _integer_cell(value: np.integer, key: Key, tiers: int, cells: int, of: int) -> np.int64:
+    return _cell(_hash(np.uint64(value), np.uint64(value < 0) ^ key[0], 0, key), tiers, cells, of)
 
 
 @njit(cache=True, nogil=True)
 def text_cells(
-    data: Bytes,
+    data: Bytes | bytes,
     starts: Ints,
     lengths: Ints,
     key: Key,
@@ -125,10 +139,21 @@ def text_cells(
     return odd
 
 
+@njit(cache=True, nogil=True)
+def one_text_cell(text: bytes, key: Words, tiers: int, cells: int, of: int, ipv6: int) -> int:
+    """Find the cell of one text, or :data:`ODD` if it may have another canonical form."""
+    starts, lengths, out = np.zeros(1, dtype=np.int64), np.full(1, len(text)), np.empty(1, dtype=np.int64)
+    words = (key[0], key[1], key[2], key[3])
+    text_cells(text, starts, lengths, words, tiers, cells, of, ipv6, False, out)
+    cell = out[0]
+    lengths[0], out[0] = 0, 0
+    return int(cell)
+
+
 @njit(cache=True, nogil=True, inline="always")
-def _few(data: Bytes, i: int, n: int) -> np.uint64:
+def _few(data: Bytes | bytes, i: int, n: int) -> np.uint64:
     """Return up to seven bytes as a word; the whole word is read where ``data`` goes on."""
-    if i + 8 <= data.size:
+    if i + 8 <= len(data):
         return np.uint64(load_word(data, i)) & ((np.uint64(1) << np.uint64(8 * n)) - np.uint64(1))
     word = np.uint64(0)
     for j in range(n):
@@ -146,7 +171,7 @@ def _are_digits(word: np.uint64, n: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _integer(data: Bytes, i: int, end: int, value: np.uint64, key: Key) -> np.uint64:
+def _integer(data: Bytes | bytes, i: int, end: int, value: np.uint64, key: Key) -> np.uint64:
     """Return the hash of the integer that a text is, or ``value`` if it is none."""
     negative = data[i] == 45
     if negative:
@@ -167,7 +192,7 @@ def _integer(data: Bytes, i: int, end: int, value: np.uint64, key: Key) -> np.ui
 
 
 @njit(cache=True, nogil=True)
-def _address(data: Bytes, i: int, end: int, bits: int, value: np.uint64, key: Key) -> np.uint64:
+def _address(data: Bytes | bytes, i: int, end: int, bits: int, value: np.uint64, key: Key) -> np.uint64:
     """Return the hash of the IPv6 address that a text is, or ``value`` if it is none.
 
     An IPv4 address inside IPv6 (::ffff:10.1.2.3) is what it is alone, the text 10.1.2.3.

@@ -12,7 +12,7 @@ Bytes = NDArray[np.uint8]
 
 
 @njit(cache=True, nogil=True)
-def read_ipv6(data: Bytes, at: int, end: int) -> tuple[bool, np.uint64, np.uint64]:
+def read_ipv6(data: Bytes | bytes, at: int, end: int) -> tuple[bool, np.uint64, np.uint64]:
     """Read the bytes from ``at`` to ``end``: whether they are an address, and its upper and lower 64 bits.
 
     Groups before ``::`` are filled in from the left, those behind it from the right. Zones (``%eth0``) and prefixes
@@ -84,7 +84,7 @@ def _shifted(pair: tuple[np.uint64, np.uint64], value: np.uint64, bits: int) -> 
 
 
 @njit(cache=True, nogil=True)
-def _dotted(data: Bytes, i: int, end: int) -> np.int64:
+def _dotted(data: Bytes | bytes, i: int, end: int) -> np.int64:
     """Read the IPv4 address that may end an IPv6 one: four numbers up to 255 without leading zeros; −1 for others."""
     value, octet, digits, dots = np.int64(0), np.int64(0), 0, 0
     while i < end:

@@ -20,13 +20,16 @@ _DEEPEST = 60
 
 
 @njit(cache=True, nogil=True)
-def take_json_field(data: Bytes, starts: Ints, lengths: Ints, name: Bytes, ask: NDArray[np.bool_]) -> None:
+def take_json_field(
+    data: Bytes, starts: Ints, lengths: Ints, name: Bytes, ask: NDArray[np.bool_], any_value: bool
+) -> None:
     """Replace every line by the text or the digits of its field ``name``, or by nothing where it is absent or null.
 
-    Lines that are not plain are marked in ``ask`` and stay as they are.
+    With ``any_value`` numbers of all kinds, ``true`` and ``false`` are texts too, as they are written, and lists and
+    objects are nothing. Lines that are not plain are marked in ``ask`` and stay as they are.
     """
     for t in range(starts.size):
-        begin, size = _member(data, starts[t], starts[t] + lengths[t], name)
+        begin, size = _member(data, starts[t], starts[t] + lengths[t], name, any_value)
         ask[t] = size < 0
         if size >= 0:
             starts[t] = begin
@@ -34,7 +37,7 @@ def take_json_field(data: Bytes, starts: Ints, lengths: Ints, name: Bytes, ask: 
 
 
 @njit(cache=True, nogil=True)
-def _member(data: Bytes, i: int, end: int, name: Bytes) -> tuple[int, int]:
+def _member(data: Bytes, i: int, end: int, name: Bytes, any_value: bool) -> tuple[int, int]:
     """Find a field in one line: its start and its length, 0 if it is absent or null, −1 if the line is not plain."""
     begin, size = i, 0
     i = _space(data, i, end)
@@ -54,14 +57,15 @@ def _member(data: Bytes, i: int, end: int, name: Bytes) -> tuple[int, int]:
         if i >= end or data[i] != 58:
             return begin, -1
         i = _space(data, i + 1, end)
-        after = _plain_value(data, i, end) if same else _value(data, i, end)
+        after = _plain_value(data, i, end) if same and not any_value else _value(data, i, end)
         if after < 0:
             return begin, -1
         if same:
             if data[i] == 34:
                 begin, size = i + 1, after - i - 2
             else:
-                begin, size = i, (0 if data[i] == 110 else after - i)
+                nothing = data[i] == 110 or data[i] == 123 or data[i] == 91
+                begin, size = i, (0 if nothing else after - i)
         i = _space(data, after, end)
         if i >= end or (data[i] != 44 and data[i] != 125):
             return begin, -1

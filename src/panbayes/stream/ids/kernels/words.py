@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core.base import BaseContext
 from numba.core.typing import Signature
 from numba.extending import intrinsic
 
-__all__ = ["fold", "high_half", "load_word", "prefetch", "trailing_zeros"]
+__all__ = ["fold", "high_half", "load_word", "prefetch", "prefetch_far", "trailing_zeros"]
 
 _Generate: TypeAlias = Callable[[BaseContext, ir.IRBuilder, Signature, list[ir.Value]], ir.Value]
 
 
 def _place(context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: list[ir.Value]) -> ir.Value:
-    """Return the address of a byte of an array."""
+    """Return the address of an item of an array."""
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
     return builder.gep(array.data, [arguments[1]])
 
@@ -41,9 +40,8 @@ def load_word(_context: object, data: types.Type, at: types.Type) -> tuple[Signa
     return types.uint64(data, at), generate
 
 
-@intrinsic
-def prefetch(_context: object, data: types.Type, at: types.Type) -> tuple[Signature, _Generate]:
-    """Ask for the memory around byte ``at``, which will be read soon; it need not lie in ``data``."""
+def _ask(nearness: int) -> _Generate:
+    """Return the code that asks for memory, to be kept as near to the processor as ``nearness`` says (0 to 3)."""
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: list[ir.Value]
@@ -51,10 +49,29 @@ def prefetch(_context: object, data: types.Type, at: types.Type) -> tuple[Signat
         place, number = _place(context, builder, signature, arguments), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
         ask = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
-        builder.call(ask, [place, ir.Constant(number, 0), ir.Constant(number, 3), ir.Constant(number, 1)])
+        builder.call(ask, [place, *(ir.Constant(number, value) for value in (0, nearness, 1))])
         return context.get_dummy_value()
 
-    return types.void(data, at), generate
+    return generate
+
+
+@intrinsic
+def prefetch(_context: object, data: types.Type, at: types.Type) -> tuple[Signature, _Generate]:
+    """Ask for the memory around item ``at``, which will be read at once; it need not lie in ``data``."""
+    return types.void(data, at), _ask(3)
+
+
+@intrinsic
+def prefetch_far(_context: object, data: types.Type, at: types.Type) -> tuple[Signature, _Generate]:
+    """Ask for the memory around item ``at``, which will be read later: into the second cache, not the first."""
+    return types.void(data, at), _ask(2)
+
+
+def _halves(builder: ir.IRBuilder, arguments: list[ir.Value]) -> tuple[ir.Value, ir.Value]:
+    """Return the lower and the upper 64 bits of the product of two words, by one multiplication."""
+    wide, word = ir.IntType(128), ir.IntType(64)
+    product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
+    return builder.trunc(product, word), builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), word)
 
 
 @intrinsic
@@ -64,9 +81,19 @@ def high_half(_context: object, _a: types.Type, _b: types.Type) -> tuple[Signatu
     def generate(
         _context: BaseContext, builder: ir.IRBuilder, _signature: Signature, arguments: list[ir.Value]
     ) -> ir.Value:
-        wide = ir.IntType(128)
-        product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+        return _halves(builder, arguments)[1]
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def fold(_context: object, _a: types.Type, _b: types.Type) -> tuple[Signature, _Generate]:
+    """Multiply two words, and add the halves of the product without carries."""
+
+    def generate(
+        _context: BaseContext, builder: ir.IRBuilder, _signature: Signature, arguments: list[ir.Value]
+    ) -> ir.Value:
+        return builder.xor(*_halves(builder, arguments))
 
     return types.uint64(types.uint64, types.uint64), generate
 
@@ -81,9 +108,3 @@ def trailing_zeros(_context: object, _word: types.Type) -> tuple[Signature, _Gen
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), generate
-
-
-@njit(cache=True, nogil=True, inline="always")
-def fold(a: np.uint64, b: np.uint64) -> np.uint64:
-    """Multiply, and add the halves of the product without carries."""
-    return (a * b) ^ np.uint64(high_half(a, b))

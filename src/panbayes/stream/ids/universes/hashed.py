@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -47,10 +46,10 @@ from numpy.typing import NDArray
 
 from panbayes.errors import InputError
 from panbayes.stream.ids.canonical import canonical
-from panbayes.stream.ids.chunk import BLOCK, Chunk, Integers, Texts
-from panbayes.stream.ids.kernels.fold_hash import ODD, Key, integer_cells, text_cells
+from panbayes.stream.ids.chunk import Chunk, Integers, Texts
+from panbayes.stream.ids.kernels.fold_hash import ODD, Key, integer_cells, one_text_cell, text_cells
 from panbayes.stream.ids.sampling import MAX_UNIVERSE
-from panbayes.stream.ids.single_hash import PlainKey, cell_of, hash_integer, hash_text
+from panbayes.stream.ids.single_hash import PlainKey, integer_cell
 from panbayes.stream.ids.universes.kind import Example, Saved, Universe, UniverseKind, UniverseSpec
 
 __all__ = [
@@ -75,13 +74,11 @@ MOST_USERS: Final = 10**10
 MOST_PANELS: Final = 1000
 """More panels than this leave nobody to count."""
 
-_INTEGERS: Final = 1 << 19
-"""Integers worked on at a time: so many that cells are better marked first and then redrawn together."""
+_CELLS: Final = 1 << 15
+"""Ids worked on at a time: few enough that their cells stay in the processor's cache until they are used."""
 
 _LEAST_MEMORY: Final = 1024
 _KEY_BYTES: Final = 16
-_EDGES: Final = "".join(map(chr, range(33)))
-_NUMBER_LIKE: Final = re.compile("-?[0-9]*$")
 
 
 class _Header(
@@ -198,10 +195,9 @@ class HashedUniverse:
     def _all_slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
         """Yield the slots of a chunk of ids, whatever their panels."""
         words = _words(self.key)
-        count, block = (chunk.values.size, _INTEGERS) if isinstance(chunk, Integers) else (chunk.starts.size, BLOCK)
-        slots = np.empty(min(count, block), dtype=np.int64)
-        for begin in range(0, count, block):
-            found = slots[: min(block, count - begin)]
+        slots = np.empty(min(chunk.size, _CELLS), dtype=np.int64)
+        for begin in range(0, chunk.size, _CELLS):
+            found = slots[: min(_CELLS, chunk.size - begin)]
             if isinstance(chunk, Integers):
                 self._of_integers(chunk, begin, words, found)
             else:
@@ -213,14 +209,17 @@ class HashedUniverse:
         """Return the slot of one id at once; nothing for one that is better looked at as in a batch."""
         if self.panels > 1:
             return None
+        if type(one) is str and one.isascii():
+            return self._slot_of_text(one.encode("ascii"))
+        if type(one) is bytes:
+            return self._slot_of_text(one)
         if type(one) is int and -(1 << 63) <= one < 1 << 64:
-            return cell_of(hash_integer(one, _plain_words(self.key)), self.tiers, self.cells, self.of)
-        # A text that may be an integer, an address or not in its one form goes the long way.
-        if type(one) is str and one.isascii() and one.strip(_EDGES) == one and not _NUMBER_LIKE.match(one):
-            if not one or (self.ipv6 and ":" in one):
-                return None
-            return cell_of(hash_text(one.encode("ascii"), _plain_words(self.key)), self.tiers, self.cells, self.of)
+            return integer_cell(one, _plain_words(self.key), self.tiers, self.cells, self.of)
         return None
+
+    def _slot_of_text(self, text: bytes) -> int | None:
+        cell = one_text_cell(text, _array(self.key), self.tiers, self.cells, self.of, self.ipv6)
+        return None if cell == ODD else cell
 
     def _of_integers(self, chunk: Integers, begin: int, words: Key, out: NDArray[np.int64]) -> None:
         block = chunk.values[begin : begin + out.size]
@@ -271,6 +270,13 @@ class HashedUniverse:
 def _plain_words(key: bytes) -> PlainKey:
     """The key of the hash: four words from the key of the universe, whatever that is."""
     return struct.unpack("<4Q", hashlib.sha256(b"panbayes hashed ids" + key).digest())
+
+
+@lru_cache(maxsize=64)
+def _array(key: bytes) -> NDArray[np.uint64]:
+    words = np.array(_plain_words(key), dtype=np.uint64)
+    words.flags.writeable = False
+    return words
 
 
 def _words(key: bytes) -> Key:

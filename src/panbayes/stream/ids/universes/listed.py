@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
+from panbayes.files import check_path
 from panbayes.stream.ids.canonical import canonical, canonical_bytes
 from panbayes.stream.ids.chunk import Chunk, Integers, Texts, wrong_type
 from panbayes.stream.ids.kernels.hash_table import fill_table, find_listed, find_text
@@ -124,7 +125,7 @@ def _claims(spec: UniverseSpec) -> bool:
 
 def _read(spec: UniverseSpec, sample: int | None) -> ListedUniverse:
     if isinstance(spec, str | Path):
-        return ListedUniverse.of(_read_file(Path(spec)), sample)
+        return ListedUniverse.of(_read_file(check_path(spec, argument="universe")), sample)
     ids = list(spec) if isinstance(spec, Iterable) else [None]
     if not all(isinstance(text, str) for text in ids):
         raise InputError("universe", found="the list holds something else than texts", remedy="give every id as a text")

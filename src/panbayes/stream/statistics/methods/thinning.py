@@ -165,6 +165,7 @@ class _Thinned:
             releases_left=release.left,
             epsilon=calibration.epsilon,
             private=release.private,
+            scope=release.scope,
         )
 
     def error(self, calibration: Calibration[Law], users: Universe) -> float:

@@ -38,13 +38,13 @@ from scipy import optimize, special
 from panbayes.errors import InputError
 from panbayes.stream.accuracy.density_error import Design, geometric_variance, worst_rmse
 from panbayes.stream.accuracy.statistic_law import confidence_interval, failure_probability, worst_failure
-from panbayes.stream.guarantee.calibration import Calibration, check_releases
+from panbayes.stream.guarantee.calibration import Calibration, bounds_of_part, check_planned, drawable_scale
 from panbayes.stream.guarantee.counter_loss import HISTOGRAM_SENSITIVITY
 from panbayes.stream.ids.sampling import Sampling
 from panbayes.stream.ids.universes.kind import Universe, sampling_of
 from panbayes.stream.laws.counter_law import CounterLaw, counter_law
 from panbayes.stream.laws.law import Law
-from panbayes.stream.laws.state_law import COIN, MAX_LEVELS, MAX_STATE_EPSILON
+from panbayes.stream.laws.state_law import COIN, MAX_LEVELS, MAX_STATE_EPSILON, MIN_STATE_EPSILON
 from panbayes.stream.statistics.methods.density import middle
 from panbayes.stream.statistics.methods.statistic import Budget, Released
 from panbayes.stream.visits_estimate import Share, VisitsEstimate
@@ -90,15 +90,16 @@ class Visits:
 
     def calibrate(self, budget: Budget) -> Calibration[CounterLaw]:
         """Divide E between the counters and the noise for the least error of a share, at worst."""
-        check_releases(budget.releases)
+        check_planned(budget.epsilon, budget.releases)
         part = self._best_part(budget) if budget.state_epsilon is None else budget.state_epsilon
-        if not 0 < part < budget.epsilon or part > MAX_STATE_EPSILON:
+        if not MIN_STATE_EPSILON <= part < budget.epsilon or part > MAX_STATE_EPSILON:
             raise InputError(
                 "state epsilon",
                 found=f"found {float(part):.6g}",
-                remedy=f"the state's part must lie between 0 and the total {float(budget.epsilon):.6g}",
+                remedy=f"the state's part must be at least {float(MIN_STATE_EPSILON):g}, "
+                f"at most {float(MAX_STATE_EPSILON):g} and below the total {float(budget.epsilon):.6g}",
             )
-        scale = _rounded_up(_least_scale(budget, part))
+        scale = drawable_scale(_rounded_up(_least_scale(budget, part)), budget.epsilon, budget.releases)
         return Calibration(budget.epsilon, part, counter_law(part, self.most + 1), scale, budget.releases)
 
     def rmse(self, calibration: Calibration[Law], *, sample: int, universe: int | None) -> float:
@@ -146,6 +147,7 @@ class Visits:
             releases_left=release.left,
             epsilon=calibration.epsilon,
             private=release.private,
+            scope=release.scope,
         )
 
     def error(self, calibration: Calibration[Law], users: Universe) -> float:
@@ -182,14 +184,14 @@ class Visits:
 
     def _best_part(self, budget: Budget) -> Fraction:
         """Minimise the worst-case error over the counters' part of E, to a millionth of it."""
-        ceiling = min(1.0, float(MAX_STATE_EPSILON / budget.epsilon))
 
         def error(fraction: float) -> float:
             part = budget.epsilon * max(1, math.floor(fraction * _PARTS)) / _PARTS
             law, scale = counter_law(part, self.most + 1), float(_least_scale(budget, part))
             return math.log(worst_rmse(_bins(law, 1, scale, budget.sample, budget.universe)))
 
-        found = optimize.minimize_scalar(error, bounds=(ceiling * 1e-3, ceiling * (1 - 1e-6)), method="bounded")
+        bounds = bounds_of_part(budget.epsilon, MAX_STATE_EPSILON)
+        found = optimize.minimize_scalar(error, bounds=bounds, method="bounded")
         return budget.epsilon * max(1, math.floor(float(found.x) * _PARTS)) / _PARTS
 
 

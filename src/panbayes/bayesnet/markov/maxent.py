@@ -1,0 +1,109 @@
+"""Fitting a Markov field: the law closest to independence that agrees with noisy tables as far as they can be trusted.
+
+With μ_t the field's margins, m_t the ``targets`` and r_t the ``slack`` of every cell, the fit minimises
+
+    KL(p ‖ ∏ q_v) + Σ_t ‖μ_t − m_t‖²_{1/r_t} / 2     (r large: the table may be missed; r = 0: it must be met)
+
+over all laws p. The minimiser is a field, and its parameters minimise the convex dual
+
+    log Z(θ) − Σ_t θ_t·m_t + ½ Σ_t r_t·θ_t²,      gradient μ(θ) − m + r·θ,
+
+one pass over the junction tree for each value with its gradient. It is minimised by L-BFGS in the scale
+θ·√(m + r), with |θ| bounded: tables that contradict each other would drive single cells to infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from panbayes.bayesnet.counts import FloatArray
+from panbayes.bayesnet.markov.field import Field
+
+__all__ = ["BOUND", "fit_field"]
+
+BOUND: Final = 6.0
+"""Parameters lie between ± this: a cell is at most e⁶ times as likely as without the table."""
+
+_MEMORY: Final = 10
+_GRADIENT: Final = 1e-7
+_PROGRESS: Final = 1e-8
+_PATIENCE: Final = 3
+_SHORTER: Final = 0.4
+_TRIES: Final = 20
+_ARMIJO: Final = 1e-4
+
+_Objective = Callable[[FloatArray], tuple[float, FloatArray]]
+
+
+def fit_field(
+    field: Field, targets: FloatArray, slack: FloatArray, start: FloatArray, *, iterations: int
+) -> FloatArray:
+    """Return the parameters after at most so many ``iterations`` from ``start``; vectors as :class:`Field` has them."""
+    scale = 1 / np.sqrt(targets + slack)
+
+    def dual(scaled: FloatArray) -> tuple[float, FloatArray]:
+        parameters = scaled * scale
+        cliques, logarithm = field.calibrated(parameters)
+        value = logarithm - _dot(parameters, targets) + 0.5 * float((slack * parameters**2).sum())
+        gradient: FloatArray = (field.margins(cliques) - targets + slack * parameters) * scale
+        return value, gradient
+
+    return _minimise(dual, start / scale, BOUND / scale, iterations) * scale
+
+
+def _minimise(objective: _Objective, start: FloatArray, bound: FloatArray, iterations: int) -> FloatArray:
+    """Minimise a convex function over a box, by projected L-BFGS."""
+    point: FloatArray = np.clip(start, -bound, bound)
+    value, gradient = objective(point)
+    steps: list[tuple[FloatArray, FloatArray]] = []
+    still = 0
+    for _ in range(iterations):
+        held = ((point >= bound) & (gradient < 0)) | ((point <= -bound) & (gradient > 0))
+        free = np.where(held, 0.0, gradient)
+        if float(np.abs(free).max(initial=0.0)) < _GRADIENT:
+            break
+        direction = np.where(held, 0.0, _direction(free, steps))
+        if _dot(free, direction) <= 0:
+            direction, steps = free, []
+        length = 1.0 if steps else min(1.0, 1 / math.sqrt(_dot(free, free)))
+        for _ in range(_TRIES):
+            trial = np.clip(point - length * direction, -bound, bound)
+            found, slope = objective(trial)
+            if found <= value + _ARMIJO * _dot(free, trial - point):
+                break
+            length *= _SHORTER
+        else:
+            break
+        moved, bent = trial - point, slope - gradient
+        if _dot(moved, bent) > 1e-12 * math.sqrt(_dot(moved, moved) * _dot(bent, bent)):
+            steps = [*steps, (moved, bent)][-_MEMORY:]
+        still = still + 1 if value - found < _PROGRESS * max(1.0, abs(value)) else 0
+        point, value, gradient = trial, found, slope
+        if still >= _PATIENCE:
+            break
+    return point
+
+
+def _direction(gradient: FloatArray, steps: list[tuple[FloatArray, FloatArray]]) -> FloatArray:
+    """Apply the inverse of the curvature that the last steps have seen (the two loops of L-BFGS)."""
+    direction = gradient.copy()
+    weights = []
+    for moved, bent in reversed(steps):
+        weight = _dot(moved, direction) / _dot(moved, bent)
+        weights.append(weight)
+        direction -= weight * bent
+    if steps:
+        moved, bent = steps[-1]
+        direction *= _dot(moved, bent) / _dot(bent, bent)
+    for (moved, bent), weight in zip(steps, reversed(weights), strict=True):
+        direction += (weight - _dot(bent, direction) / _dot(moved, bent)) * moved
+    return direction
+
+
+def _dot(one: FloatArray, other: FloatArray) -> float:
+    """Multiply two vectors in one thread: beyond ten thousand numbers the algebra library would wake all of them."""
+    return float(np.einsum("i,i->", one, other))

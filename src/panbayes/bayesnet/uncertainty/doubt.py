@@ -1,0 +1,161 @@
+"""How wrong the answers of a network may be: the replicates beside the network that was published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from panbayes.bayesnet.counts import FloatArray
+from panbayes.bayesnet.inference.elimination import Scope
+from panbayes.bayesnet.inference.engine import Engine
+from panbayes.bayesnet.uncertainty.bounds import Bounds, remarks
+from panbayes.bayesnet.uncertainty.intervals import Limits, around, mean_limits
+from panbayes.bayesnet.uncertainty.replicates import Replicates
+from panbayes.bayesnet.uncertainty.residual import interactions, pair_variance, question_variance
+from panbayes.bayesnet.uncertainty.spread import Spread
+from panbayes.schema.schema import Schema
+from panbayes.tables.table import Codes
+
+__all__ = ["Doubt"]
+
+_SAME_WAY: Final = 0.4
+_BLOCK: Final = 1 << 14
+"""Records that are classified at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Doubt:
+    """The ``replicates`` of a network, if any, and the ``engine`` that answers for it. All is by position and code.
+
+    Methods take what was published and return its bounds.
+    """
+
+    schema: Schema
+    replicates: Replicates | None
+    engine: Engine
+    _pairs: dict[tuple[int, int], FloatArray] = field(default_factory=dict)
+
+    def joint(self, targets: Scope, evidence: Mapping[int, int], published: FloatArray) -> Bounds:
+        """Bound p(targets | evidence)."""
+        limits = None
+        if self.replicates is not None:
+            limits = self._joint(self.replicates, targets, evidence, published)
+        asked = tuple(dict.fromkeys((*targets, *evidence)))
+        return Bounds(limits, self._remarks(asked, alone=len(asked) == 1, known=limits is not None))
+
+    def classified(self, target: int, codes: Codes, published: FloatArray) -> Bounds:
+        """Bound p(target | all others) of every record, shape (records, values of the target)."""
+        limits = None
+        if self.replicates is not None:
+            limits = self._classified(self.replicates, target, codes, published)
+        return Bounds(limits, self._remarks((target,), alone=len(codes) == 1, known=limits is not None))
+
+    def singles(self, evidence: Mapping[int, int], published: Sequence[FloatArray]) -> list[Limits] | None:
+        """Return the limits of p(v | evidence) for every attribute v; None if no error is known."""
+        return None if self.replicates is None else self._singles(self.replicates, evidence, published)
+
+    def mean(
+        self, target: int, evidence: Mapping[int, int], numbers: FloatArray, published: FloatArray
+    ) -> tuple[tuple[float, float] | None, tuple[str, ...]]:
+        """Return the limits of the mean of ``numbers``, one for each of the target's first values, and remarks."""
+        limits = None
+        if self.replicates is not None:
+            limits = self._mean(self.replicates, target, evidence, numbers, published)
+        return limits, self._remarks((target, *evidence), alone=not evidence, known=limits is not None)
+
+    def _remarks(self, asked: Scope, *, alone: bool, known: bool) -> tuple[str, ...]:
+        return remarks(self.schema, self.replicates, asked, alone=alone, known=known)
+
+    def _joint(
+        self, replicates: Replicates, targets: Scope, evidence: Mapping[int, int], published: FloatArray
+    ) -> Limits | None:
+        free = tuple(v for v in targets if v not in evidence)
+        if not _looked(replicates, len(free) + len(evidence)):
+            return None
+        place = tuple(evidence.get(v, slice(None)) for v in targets)
+        low, high = published.copy(), published.copy()
+        if free:
+            answers = Spread(replicates).joint(free, evidence)
+            variance = question_variance(replicates, self._pair, free, evidence)
+            found = around(published[place], answers, variance)
+            if found is None:
+                return None
+            low[place], high[place] = found
+        return low, high
+
+    def _singles(
+        self, replicates: Replicates, evidence: Mapping[int, int], published: Sequence[FloatArray]
+    ) -> list[Limits] | None:
+        if not _looked(replicates, 1 + len(evidence)):
+            return None
+        ends = np.cumsum([law.size for law in published])[:-1]
+        variance = [
+            np.zeros(law.size) if v in evidence else question_variance(replicates, self._pair, (v,), evidence)
+            for v, law in enumerate(published)
+        ]
+        answers = (
+            np.concatenate([law if v in evidence else own[v] for v, law in enumerate(published)])
+            for own in Spread(replicates).singles(evidence)
+        )
+        found = around(np.concatenate(published), answers, np.concatenate(variance))
+        if found is None:
+            return None
+        return list(zip(np.split(found[0], ends), np.split(found[1], ends), strict=True))
+
+    def _classified(self, replicates: Replicates, target: int, codes: Codes, published: FloatArray) -> Limits | None:
+        others = [v for v in range(len(codes)) if v != target]
+        if not _looked(replicates, 1 + len(others)):
+            return None
+        more = interactions(len(codes))
+        variances = [more * pair_variance(replicates, self._pair, target, v).T for v in others]
+        low, high = published.copy(), published.copy()
+        spread = Spread(replicates)
+        for start in range(0, codes.shape[1], _BLOCK):
+            block = slice(start, start + _BLOCK)
+            variance = np.zeros_like(published[block])
+            for v, table in zip(others, variances, strict=True):
+                variance += table[codes[v, block]]
+            found = around(published[block], spread.conditional(target, codes[:, block]), variance)
+            if found is not None:
+                low[block], high[block] = found
+        return low, high
+
+    def _mean(
+        self,
+        replicates: Replicates,
+        target: int,
+        evidence: Mapping[int, int],
+        numbers: FloatArray,
+        published: FloatArray,
+    ) -> tuple[float, float] | None:
+        """Bound a mean: of what is unseen, :data:`_SAME_WAY` is taken to move all numbers to the same side."""
+        if not _looked(replicates, 1 + len(evidence)):
+            return None
+
+        def means(laws: Iterator[FloatArray]) -> list[float]:
+            return [
+                float(law[: numbers.size] @ numbers / max(float(law[: numbers.size].sum()), 1e-300)) for law in laws
+            ]
+
+        answers = means(Spread(replicates).joint((target,), evidence))
+        if not answers:
+            return None
+        (centre,) = means(iter((published,)))
+        law = published[: numbers.size] / max(float(published[: numbers.size].sum()), 1e-300)
+        variance = question_variance(replicates, self._pair, (target,), evidence)[: numbers.size]
+        moved = float((law * np.abs(numbers - centre) * np.sqrt(variance)).sum())
+        return mean_limits(centre, answers, _SAME_WAY * moved)
+
+    def _pair(self, one: int, other: int) -> FloatArray:
+        """Return the published joint law of two attributes."""
+        if (one, other) not in self._pairs:
+            self._pairs[one, other] = self.engine.posterior((one, other), {})
+        return self._pairs[one, other]
+
+
+def _looked(replicates: Replicates, attributes: int) -> bool:
+    """Tell whether anything is known about so many attributes together."""
+    return attributes < 2 or replicates.unseen is not None

@@ -1,0 +1,215 @@
+"""What the analyst believes: the laws of single attributes, the tables measured so far, and the one law that fits them.
+
+A table that comes in is first estimated by itself, from what the law so far expects of it
+(:func:`~panbayes.consortium.analyst.adaptive.estimation.estimate_given_model`), and its sums correct the single
+attributes. Then all tables are brought to the same single attributes, for tables that disagree on a margin would pull
+the fit apart, and the field is fitted to them (:mod:`panbayes.bayesnet.markov.maxent`) with the slack
+
+    r = (cells·(v + ½)/n² + m/n) of a cell with probability m, v the variance of its estimated count, n the records:
+
+the first part is the noise, weighed by what a table of so many cells may explain, the second the chance in the records.
+
+Everything is computed from releases: it is post-processing and free (Theorem thm_post_proc).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from panbayes.bayesnet.markov.chordal import network_of
+from panbayes.bayesnet.markov.field import Axes, Field
+from panbayes.bayesnet.markov.maxent import fit_field
+from panbayes.bayesnet.markov.nested import Nested
+from panbayes.bayesnet.structure import Structure
+from panbayes.consortium.analyst.adaptive.estimation import (
+    Estimate,
+    estimate_given_model,
+    estimate_marginals,
+    update_by_groups,
+)
+from panbayes.consortium.analyst.adaptive.measurement import Measurement, averaged
+from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
+
+__all__ = ["Belief", "Known", "end_to_end", "raked", "slack_of"]
+
+_RAKING: Final = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A table that was measured: ``noisy`` counts under the ``law`` of their noise, where ``expected`` were expected.
+
+    ``mean`` and ``variance`` are those of the estimated counts, ``parameters`` those of the fitted law.
+    """
+
+    axes: Axes
+    noisy: FloatArray
+    law: NoiseLaw
+    expected: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    parameters: FloatArray
+
+    def again(self, noisy: FloatArray, law: NoiseLaw) -> Known:
+        """Return it with a second measurement averaged in."""
+        together, its_law = averaged(self.noisy, self.law, noisy, law)
+        return replace(self, noisy=together, law=its_law)
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """The number of ``records``, estimates of ``singles``, how their values are grouped, and the ``known`` tables.
+
+    ``counted`` are the tables of single attributes that the estimates began with, each with the law of its noise.
+    """
+
+    records: float
+    singles: tuple[Estimate, ...]
+    nested: tuple[Nested, ...]
+    known: tuple[Known, ...] = ()
+    counted: tuple[tuple[FloatArray, NoiseLaw], ...] = ()
+
+    @classmethod
+    def begun(cls, records: float, measured: Sequence[Measurement], *, ordered: Sequence[bool]) -> Belief:
+        """Estimate every attribute by itself, and group its values."""
+        counted = tuple((single.pooled, single.pooled_law) for single in measured)
+        singles = _estimated_alone(counted, records, ordered)
+        nested = tuple(
+            Nested.of(single.distribution, ordered=numeric) for single, numeric in zip(singles, ordered, strict=True)
+        )
+        return cls(records, singles, nested, counted=counted)
+
+    def counted_again(self, measured: Sequence[Measurement], *, ordered: Sequence[bool]) -> Belief:
+        """Return the belief after a second measurement of single attributes, before there are other tables."""
+        counted = tuple(
+            averaged(*before, single.pooled, single.pooled_law)
+            for before, single in zip(self.counted, measured, strict=True)
+        )
+        return replace(self, counted=counted, singles=_estimated_alone(counted, self.records, ordered))
+
+    @cached_property
+    def noise_of_singles(self) -> float:
+        """The bits that the noise of single attributes costs: v/(2·n·c) nats for c of n records, at most c/n."""
+        costs = [
+            np.minimum(single.variance / (2 * self.records**2 * single.distribution), single.distribution).sum()
+            for single in self.singles
+        ]
+        return float(sum(costs)) / math.log(2)
+
+    @cached_property
+    def field(self) -> Field:
+        """The family of laws that the known tables span."""
+        return self.spanned([table.axes for table in self.known])
+
+    @cached_property
+    def parameters(self) -> FloatArray:
+        """The parameters of the law."""
+        return end_to_end([table.parameters for table in self.known])
+
+    def spanned(self, tables: Sequence[Axes]) -> Field:
+        """Return the family of laws that these tables span."""
+        return Field(tuple(single.distribution for single in self.singles), self.nested, tuple(tables))
+
+    def network(self, smoothing: float) -> tuple[Structure, list[FloatArray]]:
+        """Return the law as a network, with so many records of ``smoothing`` in every row."""
+        return network_of(self.field, self.parameters, records=self.records, smoothing=smoothing)
+
+    def learned(self, new: Sequence[Measurement], again: Sequence[Measurement], *, iterations: int) -> Belief:
+        """Return the belief after ``new`` tables, all known ones ``again`` if any, and a fit of so many iterations."""
+        expected = self._expected([found.axes for found in new])
+        fresh = [
+            Known(found.axes, found.pooled, found.pooled_law, table, table, table, np.zeros_like(table))
+            for found, table in zip(new, expected, strict=True)
+        ]
+        old = self.known
+        if again:
+            old = tuple(known.again(found.pooled, found.pooled_law) for known, found in zip(old, again, strict=True))
+        changed = [*(old if again else ()), *fresh]
+        kept = () if again else old
+        singles = self._corrected([*again, *new])
+        return _fitted(replace(self, singles=singles, known=(*kept, *_estimated(changed))), iterations)
+
+    def _expected(self, tables: Sequence[Axes]) -> list[FloatArray]:
+        """Return the counts that the law expects in ``tables``: with parameters of zero they change nothing."""
+        spanned = self.spanned([*(table.axes for table in self.known), *tables])
+        cells = sum(math.prod(count for _, count in axes) for axes in tables)
+        cliques, _ = spanned.calibrated(np.concatenate([self.parameters, np.zeros(cells)]))
+        return [self.records * table for table in spanned.split(spanned.margins(cliques))[len(self.known) :]]
+
+    def _corrected(self, measured: Sequence[Measurement]) -> tuple[Estimate, ...]:
+        """Correct the single attributes by the sums of tables."""
+        found = list(self.singles)
+        for table in measured:
+            for axis, (attribute, count) in enumerate(table.axes):
+                sums = table.pooled.sum(axis=tuple(other for other in range(table.pooled.ndim) if other != axis))
+                error = table.pooled_law.deviation * math.sqrt(table.pooled.size / count)
+                groups = self.nested[attribute].groups(count)
+                found[attribute] = update_by_groups(found[attribute], groups, sums, error, self.records)
+        return tuple(found)
+
+
+def _estimated_alone(
+    counted: Sequence[tuple[FloatArray, NoiseLaw]], records: float, ordered: Sequence[bool]
+) -> tuple[Estimate, ...]:
+    return tuple(estimate_marginals([table for table, _ in counted], [law for _, law in counted], records, ordered))
+
+
+def _fitted(belief: Belief, iterations: int) -> Belief:
+    """Fit the law to the known tables, from where it stands."""
+    targets = [_target(belief, table) for table in belief.known]
+    slack = [slack_of(table, target, belief.records) for table, target in zip(belief.known, targets, strict=True)]
+    found = fit_field(belief.field, end_to_end(targets), end_to_end(slack), belief.parameters, iterations=iterations)
+    known = tuple(
+        replace(table, parameters=parameters)
+        for table, parameters in zip(belief.known, belief.field.split(found), strict=True)
+    )
+    return replace(belief, known=known)
+
+
+def _target(belief: Belief, table: Known) -> FloatArray:
+    """Scale the estimate of a table until its margins are those of the single attributes."""
+    margins = [np.bincount(belief.nested[a].groups(count), belief.singles[a].distribution) for a, count in table.axes]
+    return raked(table.mean, [margin.astype(np.float64) for margin in margins])
+
+
+def slack_of(table: Known, target: FloatArray, records: float) -> FloatArray:
+    """Return the slack of every cell of a table that is to have the probabilities ``target``."""
+    return table.mean.size * (table.variance + 0.5) / records**2 + target / records
+
+
+def raked(counts: FloatArray, margins: Sequence[FloatArray]) -> FloatArray:
+    """Scale counts to a joint law until it has these margins, one for each axis."""
+    joint: FloatArray = counts / counts.sum()
+    for _ in range(_RAKING):
+        for axis, margin in enumerate(margins):
+            others = tuple(other for other in range(joint.ndim) if other != axis)
+            factor = margin / np.maximum(joint.sum(axis=others), 1e-300)
+            joint = joint * factor.reshape([-1 if place == axis else 1 for place in range(joint.ndim)])
+    return np.asarray(joint / joint.sum())
+
+
+def _estimated(tables: Sequence[Known]) -> list[Known]:
+    """Estimate the counts of tables; those of one noise law together."""
+    batches: dict[float, list[int]] = {}
+    for place, table in enumerate(tables):
+        batches.setdefault(round(table.law.deviation, 6), []).append(place)
+    found = list(tables)
+    for places in batches.values():
+        batch = [tables[place] for place in places]
+        estimates = estimate_given_model(
+            [table.noisy for table in batch], [table.expected for table in batch], batch[0].law
+        )
+        for place, (mean, variance) in zip(places, estimates, strict=True):
+            found[place] = replace(tables[place], mean=mean, variance=variance)
+    return found
+
+
+def end_to_end(tables: Sequence[FloatArray]) -> FloatArray:
+    """Put tables into one vector, as a field has them."""
+    return np.concatenate([np.zeros(0), *(table.ravel() for table in tables)])

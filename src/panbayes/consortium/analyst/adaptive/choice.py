@@ -1,0 +1,200 @@
+"""One round of choosing: what each holder is offered, what it should expect, and how many tables it may take.
+
+A holder takes its part of the tables, in proportion to its records. Where holders choose **together**, offers are dealt
+out among them, so that none takes what another has: by sets of attributes, at random, anew in every round, in
+proportion to their records. Where they choose in **turns**, the largest holder first, each is offered what is left: in
+a forest, what closes no cycle either.
+
+What they took is put together in the order of their picks, all first ones first, for these are likely the best. Of
+pairs that close a cycle in a forest the later ones are left out: together, no holder knows what the others take, and
+what two pairs say of a third is better seen after they were measured.
+
+How many a holder may take is offered as a few counts, of which a noisy look tells the largest that is worth it. Counts
+at which the noise of choosing would drown the choices are not offered; and where the look itself would drown, there is
+none: the largest count is taken, and every choice may still be for no table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import zip_longest
+from typing import Final, Literal
+
+import numpy as np
+
+from panbayes.bayesnet.markov.field import Axes
+from panbayes.bayesnet.markov.nested import Nested
+from panbayes.consortium.analyst.adaptive.division import Grant
+from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
+from panbayes.consortium.analyst.adaptive.offers import Offer
+from panbayes.privacy.adjacency import TableSensitivity
+
+__all__ = ["LOOK", "LOOKED_AT", "SEEN", "Choice"]
+
+_STEPS: Final = (1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+"""Numbers of tables that are looked at, in edges of a tree."""
+
+LOOK: Final = Fraction(2, 27)
+"""The part of what is spent on choosing that is for the look."""
+
+_TOLD: Final = 0.6
+"""The noise of a choice among all offers is below so many of the holder's records; or else fewer tables are taken."""
+
+SEEN: Final = 0.1
+LOOKED_AT: Final = 4
+"""A look at so many counts has noise below this part of the holder's records; or else there is none."""
+
+_MOST: Final = (1.0, 1.0, 2.0, 4.0, 8.0)
+"""The largest of them in each round: what is strong first, for it explains much of what looks like more."""
+
+
+_PAIR: Final = 2
+
+
+def _members(axes: Axes) -> tuple[int, ...]:
+    return tuple(attribute for attribute, _ in axes)
+
+
+class _Joined:
+    """Which attributes pairs have joined."""
+
+    def __init__(self, attributes: int, pairs: Iterable[Axes] = ()) -> None:
+        self._part = list(range(attributes))
+        for axes in pairs:
+            self.join(axes)
+
+    def fits(self, axes: Axes) -> bool:
+        """Whether a table closes no cycle; one of three or more attributes never does."""
+        return len(axes) != _PAIR or self._part[axes[0][0]] != self._part[axes[1][0]]
+
+    def join(self, axes: Axes) -> bool:
+        """Join the attributes of a pair; tell whether it closes no cycle."""
+        fits = self.fits(axes)
+        if len(axes) == _PAIR:
+            first, second = (self._part[attribute] for attribute, _ in axes)
+            self._part = [first if found == second else found for found in self._part]
+        return fits
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A round of ``offers``; see the module.
+
+    ``records`` are the holders', ``own`` and ``common`` the laws of single attributes, ``price`` that of a cell,
+    ``fraction`` what the round spends, ``choosing`` how much of that on choices, ``number`` the round's; ``rng`` deals
+    the offers out. Tables of a ``target`` have half the price: they are to say more, at some cost to the rest.
+    """
+
+    grant: Grant
+    offers: Sequence[Offer]
+    in_turns: bool
+    records: Mapping[str, float]
+    own: Mapping[str, Sequence[FloatArray]]
+    common: Sequence[FloatArray]
+    nested: Sequence[Nested]
+    price: float
+    fraction: Fraction
+    choosing: Fraction
+    number: int
+    rule: Literal["forest", "any"]
+    rng: np.random.Generator
+    target: int | None = None
+
+    def cells(self, offer: Offer) -> int:
+        """Return what the price of an offer is multiplied by: its cells, half of them if they tell of the target."""
+        return max(1, offer.cells // 2) if self.target in _members(offer.axes) else offer.cells
+
+    @property
+    def turns(self) -> list[tuple[str, ...]]:
+        """Who is asked at the same time, turn after turn."""
+        if not self.in_turns:
+            return [tuple(sorted(self.records))]
+        return [(name,) for name in sorted(self.records, key=lambda name: (-self.records[name], name))]
+
+    def offered(self, turn: Sequence[str], taken: Iterable[Axes]) -> dict[str, list[Offer]]:
+        """Return what is offered to the holders of a turn, where others have ``taken`` some before."""
+        known = list(taken)
+        done = {_members(axes) for axes in known}
+        joined = _Joined(len(self.common), known if self.rule == "forest" else ())
+        left = [offer for offer in self.offers if joined.fits(offer.axes) and _members(offer.axes) not in done]
+        found = {turn[0]: left} if len(turn) == 1 else self._dealt(left)
+        return {name: offers for name, offers in found.items() if offers}
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, ...], float]:
+        """A place between 0 and 1 for every set of attributes, evenly spread and at random."""
+        sets = list(dict.fromkeys(_members(offer.axes) for offer in self.offers))
+        places = (self.rng.permutation(len(sets)) + 0.5) / max(len(sets), 1)
+        return dict(zip(sets, places.tolist(), strict=True))
+
+    def _dealt(self, offers: Sequence[Offer]) -> dict[str, list[Offer]]:
+        """Deal offers out among all holders."""
+        names = sorted(self.records)
+        shares = np.cumsum([self.records[name] for name in names]) / sum(self.records.values())
+        found: dict[str, list[Offer]] = {name: [] for name in names}
+        for offer in offers:
+            found[names[int(np.searchsorted(shares, self._places[_members(offer.axes)]))]].append(offer)
+        return found
+
+    def merged(self, taken: Iterable[Sequence[Axes]]) -> list[Axes]:
+        """Put together what holders have taken, each in the order of its picks."""
+        kept: list[Axes] = []
+        joined = _Joined(len(self.common))
+        for picks in zip_longest(*taken):
+            kept += [axes for axes in picks if axes is not None and (self.rule == "any" or joined.join(axes))]
+        return kept
+
+    def expected(self, name: str, offer: Offer) -> FloatArray:
+        """Return what a holder should expect of its own records, whose single attributes may differ from others'."""
+        found: FloatArray = self.records[name] * offer.expected
+        if len(self.records) > 1 and not offer.deviation:
+            for axis, (a, count) in enumerate(offer.axes):
+                groups = self.nested[a].groups(count)
+                ratio = np.bincount(groups, self.own[name][a]) / np.maximum(np.bincount(groups, self.common[a]), 1e-300)
+                found = found * (ratio[:, None] if axis == 0 else ratio)
+            found *= self.records[name] / max(float(found.sum()), 1e-300)
+        return found
+
+    def counts(self, name: str) -> list[tuple[int, int]]:
+        """Return how many tables the holder may take, and the unit of price then: noise of all tables together."""
+        edges, whole = len(self.common) - 1, 1 / self._share(name)
+        steps = [step for step in _STEPS if step <= _MOST[min(self.number, len(_MOST) - 1)]]
+        tables = sorted({max(1, round(step * edges / whole)) for step in steps})
+        told = [number for number in tables if self._told(name, number)]
+        if not told:
+            told = [max((number for number in range(1, tables[0]) if self._told(name, number)), default=1)]
+        if not self.look(name):
+            told = told[-1:]
+        return [(number, self._unit(name, max(1, round(number * whole)))) for number in told]
+
+    def _share(self, name: str) -> float:
+        """Return the holder's part of all records."""
+        return self.records[name] / sum(self.records.values())
+
+    def _unit(self, name: str, tables: int) -> int:
+        """Return the price of a cell to the holder, if all together take so many ``tables``."""
+        law = self.grant.law(self.fraction * (1 - self.choosing) / tables, holders=len(self.records))
+        return min(math.ceil(self.price * law.deviation * self._share(name)), 2**31 - 1)
+
+    def look(self, name: str) -> Fraction:
+        """Return the part of what is spent on choosing that is for the look: none where it would tell nothing."""
+        return LOOK if self._seen(LOOKED_AT).deviation <= SEEN * self.records[name] else Fraction(0)
+
+    def least(self, name: str) -> int:
+        """Return what a table must be worth in a look, to be told from its noise."""
+        return round(self._seen(len(self.counts(name))).deviation) if self.look(name) else 0
+
+    def _told(self, name: str, tables: int) -> bool:
+        """Tell whether the noise of so many choices among all offers leaves something of them."""
+        picks = self.grant.loss.part(self.fraction * self.choosing * (1 - LOOK) / tables)
+        scale = 2 * self.grant.moved.l1 / math.sqrt(picks.selection_event().epsilon_squared)
+        return scale * math.log(max(2, len(self.offers))) <= _TOLD * self.records[name]
+
+    def _seen(self, counts: int) -> NoiseLaw:
+        """Return the law of the noise of a look at so many ``counts``."""
+        loss, moved = self.grant.loss.part(self.fraction * self.choosing * LOOK), self.grant.moved.l1
+        return NoiseLaw.of(loss.tables_event(TableSensitivity(counts * moved, counts * moved**2)))

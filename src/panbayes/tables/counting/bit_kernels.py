@@ -1,0 +1,33 @@
+"""Compiled loops over words of bits."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["count_odd"]
+
+
+@njit(cache=True)
+def _ones(word: np.uint64) -> np.uint64:
+    """Count the ones of a word: by twos, by fours, by bytes, and the bytes by one multiplication."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@njit(cache=True)
+def count_odd(words: NDArray[np.uint64], sets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the ones in the exclusive or of the rows ``sets[e]`` of ``words``, for every e."""
+    found = np.zeros(sets.shape[0], np.int64)
+    for e in range(sets.shape[0]):
+        ones = np.uint64(0)
+        for place in range(words.shape[1]):
+            odd = np.uint64(0)
+            for member in range(sets.shape[1]):
+                odd ^= words[sets[e, member], place]
+            ones += _ones(odd)
+        found[e] = ones
+    return found

@@ -1,0 +1,1 @@
+"""Tests of how wrong an answer may be."""

@@ -1,0 +1,338 @@
+"""What holders are offered: expectations against all records written out, prices and penalties as stated."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from panbayes.bayesnet.markov.field import Axes
+from panbayes.bayesnet.markov.nested import Nested
+from panbayes.consortium.agreement.strategies import adaptive as agreement
+from panbayes.consortium.agreement.strategies.adaptive import TABLE_CELLS
+from panbayes.consortium.analyst.adaptive import offers as offers_module
+from panbayes.consortium.analyst.adaptive.belief import Belief, Known
+from panbayes.consortium.analyst.adaptive.choice import Choice
+from panbayes.consortium.analyst.adaptive.division import Grant
+from panbayes.consortium.analyst.adaptive.estimation import Estimate
+from panbayes.consortium.analyst.adaptive.grouping import groups_within
+from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
+from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, interactions, pairs, price
+from panbayes.privacy.adjacency import TableSensitivity
+from panbayes.privacy.losses import CLASSES
+from tests.bayesnet.markov.laws import WrittenOut
+
+Floats = NDArray[np.float64]
+NOISE = NoiseLaw(True, ((30.0, 1),))
+CHOOSING, LOOK = Fraction(27, 100), Fraction(2, 27)
+
+
+def believed(sizes: tuple[int, ...], tables: list[Axes], *, records: float = 5_000.0, spread: float = 0.8) -> Belief:
+    rng = np.random.default_rng(len(tables))
+    laws = [rng.dirichlet(np.full(size, 3.0)) for size in sizes]
+    known = []
+    for axes in tables:
+        cells = np.ones([count for _, count in axes])
+        known.append(Known(axes, cells, NOISE, cells, cells, cells, rng.normal(0, spread, cells.shape)))
+    return Belief(
+        records,
+        tuple(Estimate(law, np.ones(law.size)) for law in laws),
+        tuple(Nested.of(law, ordered=place % 2 == 0) for place, law in enumerate(laws)),
+        tuple(known),
+    )
+
+
+SIZES = (5, 4, 3, 1, 6)
+TABLES: list[Axes] = [((0, 3), (1, 2)), ((1, 4), (2, 2)), ((0, 2), (2, 3))]
+
+
+@pytest.mark.parametrize("tables", [[], TABLES], ids=["independent", "three tables"])
+@pytest.mark.parametrize("deviation", [8.0, 40.0, 200.0, 5_000.0])
+def test_pairs_expect_what_the_law_says_exactly(tables: list[Axes], deviation: float) -> None:
+    """At groups finer and coarser than those the law speaks of, of attributes that it does not speak of as well."""
+    belief = believed(SIZES, tables)
+    whole = WrittenOut.of(belief.field, belief.parameters)
+    found = list(pairs(belief, deviation))
+    for offer in found:
+        assert offer.expected == pytest.approx(whole.margin(offer.axes), abs=1e-12)
+        assert offer.cells == offer.expected.size
+        assert offer.deviation == 0.0
+    reduced = belief.field.sizes
+    if tables and deviation == 40.0:
+        assert any(count > reduced[a] for offer in found for a, count in offer.axes if reduced[a] > 1)
+    if tables and deviation == 5_000.0:
+        assert any(count < reduced[a] for offer in found for a, count in offer.axes)
+
+
+@pytest.mark.parametrize("deviation", [8.0, 40.0, 200.0])
+def test_every_pair_is_offered_at_each_granularity_once_unless_it_is_known_as_fine(deviation: float) -> None:
+    belief = believed(SIZES, TABLES)
+    found = [offer.axes for offer in pairs(belief, deviation)]
+    wanted = []
+    for a, b in combinations(range(len(SIZES)), 2):
+        every = []
+        for grain in GRAINS:
+            counts = groups_within((SIZES[a], SIZES[b]), max(4.0, 5_000.0 / (grain * deviation)))
+            every.append(((a, counts[0]), (b, counts[1])))
+        for axes in dict.fromkeys(every):
+            known = [t for t in TABLES if tuple(v for v, _ in t) == (a, b)]
+            if not any(all(x >= y for (_, x), (_, y) in zip(t, axes, strict=True)) for t in known):
+                wanted.append(axes)
+    assert found == wanted
+
+
+@pytest.mark.parametrize(("room", "most"), [(29, 1), (30, 2), (44, 2), (45, 3), (1_000, 3)])
+def test_pairs_are_offered_at_fewer_granularities_where_a_question_has_no_room(
+    room: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six attributes of many values have fifteen pairs; there is room for them beside twenty interactions."""
+    monkeypatch.setattr(agreement, "CANDIDATES", room + 20)
+    monkeypatch.setattr(agreement, "INTERACTIONS", 20)
+    belief = believed((40,) * 6, [])
+    found = Counter(tuple(a for a, _ in offer.axes) for offer in pairs(belief, 10.0))
+    assert set(found.values()) == {most}
+    assert len(found) == 15
+
+
+def test_tables_of_many_values_stay_within_what_a_study_allows() -> None:
+    belief = believed((300, 300), [], records=1e9)
+    assert [offer.cells for offer in pairs(belief, 1.0)] == [TABLE_CELLS]
+
+
+def test_interactions_expect_the_mean_parity_of_the_law() -> None:
+    """Counted in 50,000 drawn records: within five deviations of the exact mean."""
+    belief = believed((4, 3, 2, 5, 2), [((0, 2), (1, 2)), ((1, 3), (2, 2), (4, 2))], spread=2.5)
+    whole = WrittenOut.of(belief.field, belief.parameters)
+    found = interactions(belief, np.random.default_rng(1), fours=True)
+    sets = [tuple(a for a, _ in offer.axes) for offer in found]
+    assert sets == [s for s in combinations(range(5), 3) if s != (1, 2, 4)] + list(combinations(range(5), 4))
+    exact_all = []
+    for offer, members in zip(found, sets, strict=True):
+        assert all(count == 2 for _, count in offer.axes)
+        signs = np.indices((2,) * len(members)).sum(axis=0) % 2
+        exact = float((whole.margin(offer.axes) * (1 - 2 * signs)).sum())
+        assert offer.expected == pytest.approx([exact], abs=5 / math.sqrt(50_000))
+        assert offer.cells == 2 * 2 ** len(members)
+        exact_all.append(abs(exact))
+    assert max(exact_all) > 0.15
+    noise = math.sqrt(1 + 5_000 / 50_000 + 30.0**2 / 5_000)
+    assert found[0].deviation == pytest.approx(noise * math.sqrt(2 * math.log(len(found))))
+    assert found[0].penalty(900.0, found[0].expected) == round(30.0 * found[0].deviation)
+    triples = interactions(belief, np.random.default_rng(1), fours=False)
+    assert {len(offer.axes) for offer in triples} == {3}
+
+
+def test_interactions_are_of_attributes_that_vary_and_one_alone_has_its_chance_too() -> None:
+    belief = believed((2, 1, 3, 2), [])
+    (only,) = interactions(belief, np.random.default_rng(1), fours=True)
+    assert only.axes == ((0, 2), (2, 2), (3, 2))
+    assert only.deviation > 1.0
+    assert interactions(believed((2, 1, 3), []), np.random.default_rng(1), fours=True) == []
+    assert interactions(believed((2, 2, 3), [((0, 2), (1, 2), (2, 3))]), np.random.default_rng(1), fours=True) == []
+
+
+def test_interactions_of_four_are_offered_for_few_attributes_and_too_many_are_thinned_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert any(len(o.axes) == 4 for o in interactions(believed((2,) * 16, []), np.random.default_rng(1), fours=True))
+    many = believed((2,) * 17, [])
+    assert {len(o.axes) for o in interactions(many, np.random.default_rng(1), fours=True)} == {3}
+    monkeypatch.setattr(offers_module, "INTERACTIONS", 50)
+    thin = [o.axes for o in interactions(many, np.random.default_rng(1), fours=True)]
+    assert len(set(thin)) == 50
+    assert thin == sorted(thin)
+    assert thin != [o.axes for o in interactions(many, np.random.default_rng(2), fours=True)]
+
+
+def test_chance_and_prices_are_as_stated() -> None:
+    offer = Offer(((0, 2), (1, 2)), np.full((2, 2), 0.25), 4)
+    expected = np.array([[100.0, 400.0], [0.0, 2_500.0]])
+    assert offer.penalty(3_000.0, expected) == round(0.8 * (10 + 20 + 50) + 1.2 * math.sqrt(3_000))
+    assert price(0.0, first=False) == pytest.approx(0.5)
+    assert price(1.0, first=False) == pytest.approx(0.8)
+    assert price(1.0, first=True) == pytest.approx(0.4)
+
+
+def test_chance_alone_stays_below_its_penalty() -> None:
+    """Scores of records drawn from what was expected: the mean of 300 is 0.8·Σ√e, and hardly one is above."""
+    rng = np.random.default_rng(4)
+    expected = 4_000 * rng.dirichlet(np.full(16, 2.0)).reshape(4, 4)
+    drawn = rng.multinomial(4_000, (expected / 4_000).ravel(), size=300)
+    scores = np.abs(drawn - expected.ravel()).sum(axis=1)
+    penalty = Offer(((0, 4), (1, 4)), expected / 4_000, 16).penalty(4_000.0, expected)
+    assert scores.mean() == pytest.approx(0.8 * np.sqrt(expected).sum(), rel=0.05)
+    assert 1 <= np.count_nonzero(scores > penalty - 0.6 * math.sqrt(4_000)) <= 90
+    assert np.count_nonzero(scores > penalty) <= 15
+
+
+def choice(
+    records: dict[str, float],
+    *,
+    number: int = 4,
+    attributes: int = 9,
+    tag: str = "zcdp",
+    offers: Sequence[Offer] = (),
+    in_turns: bool = False,
+) -> Choice:
+    belief = believed((3,) * attributes, [])
+    common = [single.distribution for single in belief.singles]
+    own = {name: common if place == 0 else [law[::-1] for law in common] for place, name in enumerate(sorted(records))}
+    grant = Grant(CLASSES[tag].with_amount(Fraction(1)), TableSensitivity.of(adjacency="replace", max_records=1))
+    return Choice(
+        grant=grant,
+        offers=offers,
+        in_turns=in_turns,
+        records=records,
+        own=own,
+        common=common,
+        nested=belief.nested,
+        price=0.5,
+        fraction=Fraction(1, 10),
+        choosing=CHOOSING,
+        number=number,
+        rule="any" if number else "forest",
+        rng=np.random.default_rng(5),
+    )
+
+
+def offer_of(*axes: tuple[int, int]) -> Offer:
+    return Offer(axes, np.zeros(1), 4)
+
+
+EVERY = [offer_of((a, n), (b, n)) for a, b in combinations(range(9), 2) for n in (2, 3)] + [
+    offer_of(*((a, 2) for a in found)) for found in combinations(range(9), 3)
+]
+
+
+def sets_of(offers: Iterable[Offer]) -> set[tuple[int, ...]]:
+    return {tuple(a for a, _ in offer.axes) for offer in offers}
+
+
+def test_together_all_are_asked_at_once_and_offers_are_dealt_out_by_sets_of_attributes() -> None:
+    here = choice({"c": 3_000.0, "a": 2_000.0, "b": 1_000.0}, offers=EVERY)
+    assert here.turns == [("a", "b", "c")]
+    dealt = here.offered(here.turns[0], [])
+    assert sorted(map(id, EVERY)) == sorted(id(offer) for offers in dealt.values() for offer in offers)
+    parts = {name: sets_of(offers) for name, offers in dealt.items()}
+    assert sum(len(part) for part in parts.values()) == len(sets_of(EVERY)) == 36 + 84
+    assert {name: len(part) for name, part in parts.items()} == {"a": 40, "b": 20, "c": 60}
+    assert any(len(members) == 2 for members in parts["b"])
+    assert any(len(members) == 3 for members in parts["b"])
+
+
+def test_in_turns_the_largest_is_asked_first_and_the_next_is_offered_what_is_left() -> None:
+    here = choice({"c": 3_000.0, "a": 2_000.0, "b": 3_000.0}, offers=EVERY, in_turns=True)
+    assert here.turns == [("b",), ("c",), ("a",)]
+    assert here.offered(("b",), []) == {"b": EVERY}
+    taken = [((0, 2), (1, 2)), ((1, 2), (2, 2)), ((3, 2), (4, 2), (5, 2))]
+    (left,) = here.offered(("c",), taken).values()
+    assert sets_of(EVERY) - sets_of(left) == {(0, 1), (1, 2), (3, 4, 5)}
+    forest = choice({"a": 1.0, "b": 1.0}, number=0, offers=EVERY[:72], in_turns=True)
+    (left,) = forest.offered(("b",), taken[:2]).values()
+    assert sets_of(EVERY[:72]) - sets_of(left) == {(0, 1), (1, 2), (0, 2)}
+    assert forest.offered(("b",), [((a, 2), (8, 2)) for a in range(8)]) == {}, "a tree has no room for more"
+
+
+def test_tables_of_the_target_have_half_the_price() -> None:
+    plain, aimed = choice({"a": 1.0}), replace(choice({"a": 1.0}), target=2)
+    sizes = [offer_of((1, 3), (2, 5)), offer_of((0, 2), (1, 2)), Offer(((2, 1), (3, 1)), np.zeros(1), 1)]
+    assert [plain.cells(offer) for offer in sizes] == [4, 4, 1]
+    assert [aimed.cells(offer) for offer in sizes] == [2, 4, 1]
+
+
+def test_what_holders_took_is_put_together_pick_by_pick_and_a_forest_stays_one() -> None:
+    pair = {f"{a}{b}": ((a, 2), (b, 2)) for a, b in combinations(range(4), 2)}
+    taken = [[pair["01"], pair["12"], pair["03"]], [], [pair["02"], pair["13"]]]
+    assert choice({"a": 1.0}).merged(taken) == [pair[key] for key in ("01", "02", "12", "13", "03")]
+    assert choice({"a": 1.0}, number=0).merged(taken) == [pair[key] for key in ("01", "02", "13")]
+    triple = ((0, 2), (1, 2), (2, 2))
+    assert choice({"a": 1.0}, number=0).merged([[pair["01"], triple], [pair["12"]]])[-1] == triple
+
+
+@pytest.mark.parametrize(("number", "most"), [(0, 8), (1, 8), (2, 16), (3, 32), (4, 64), (7, 64)])
+def test_one_holder_looks_at_numbers_of_tables_up_to_the_rounds_most(number: int, most: int) -> None:
+    """Of eight edges: an eighth, a quarter, … of them; the unit is what a cell's noise then costs."""
+    here = choice({"a": 4_000.0}, number=number)
+    found = here.counts("a")
+    assert [tables for tables, _ in found] == [t for t in (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64) if t <= most]
+    for tables, unit in found:
+        rho = Fraction(1, 10) * (1 - CHOOSING) / tables
+        assert unit == math.ceil(0.5 * math.sqrt(2 / (2 * float(rho))))
+
+
+def test_several_holders_take_their_parts_at_the_price_of_all_tables() -> None:
+    here = choice({"a": 3_000.0, "b": 1_000.0}, number=2)
+    assert [tables for tables, _ in here.counts("a")] == [1, 2, 3, 4, 6, 9, 12]
+    for name, part, step in (("a", 0.75, 2.0), ("b", 0.25, 2.0)):
+        tables, unit = here.counts(name)[-1]
+        assert tables == round(step * 8 * part)
+        rho = Fraction(1, 10) * (1 - CHOOSING) / 16
+        deviation = math.sqrt(2) * math.sqrt(2 / (2 * float(rho)))
+        assert unit == math.ceil(0.5 * deviation * part)
+    tiny = choice({"a": 1e6, "b": 1.0}).counts("b")
+    assert [tables for tables, _ in tiny] == [1]
+
+
+def test_a_holder_expects_its_own_single_attributes() -> None:
+    here = choice({"a": 3_000.0, "b": 1_000.0})
+    joint = np.array([[0.2, 0.1, 0.1], [0.05, 0.2, 0.05], [0.1, 0.1, 0.1]])
+    offer = Offer(((0, 3), (1, 3)), joint, 9)
+    assert here.expected("a", offer) == pytest.approx(3_000 * joint)
+    laws = here.common
+    ratio = np.outer(laws[0][::-1] / laws[0], laws[1][::-1] / laws[1])
+    by_hand = joint * ratio / (joint * ratio).sum() * 1_000
+    assert here.expected("b", offer) == pytest.approx(by_hand)
+    parity = Offer(((0, 2), (1, 2), (2, 2)), np.array([-0.3]), 16, 2.0)
+    assert here.expected("b", parity) == pytest.approx([-300.0])
+    alone = choice({"a": 500.0})
+    assert alone.expected("a", offer) == pytest.approx(500 * joint)
+
+
+@pytest.mark.parametrize("tag", ["pure", "zcdp"])
+def test_the_least_worth_is_one_deviation_of_the_noise_of_a_look_at_all_numbers(tag: str) -> None:
+    here = choice({"a": 3e6, "b": 1e6}, number=0, tag=tag)
+    for name in here.records:
+        values = len(here.counts(name))
+        loss = float(Fraction(1, 10) * CHOOSING * LOOK)
+        moved = 2 * values  # one person moves every number by two
+        pure, zcdp = math.sqrt(2) * moved / loss, math.sqrt(4 * values / (2 * loss))
+        assert here.look(name) == LOOK
+        assert here.least(name) == round(pure if tag == "pure" else zcdp)
+
+
+@pytest.mark.parametrize("tag", ["pure", "zcdp"])
+def test_a_look_that_would_drown_is_not_taken(tag: str) -> None:
+    """At four numbers its noise is at most a tenth of the records; or the largest number is taken unseen."""
+    loss = float(Fraction(1, 10) * CHOOSING * LOOK)
+    edge = 10 * (math.sqrt(2) * 2 * 4 / loss if tag == "pure" else math.sqrt(4 * 4 / (2 * loss)))
+    seen, unseen = (choice({"a": edge * factor}, tag=tag) for factor in (1.001, 0.999))
+    assert seen.look("a") == LOOK
+    assert not unseen.look("a")
+    assert unseen.least("a") == 0
+    assert unseen.counts("a") == seen.counts("a")[-1:]
+    assert len(seen.counts("a")) > 1
+
+
+@pytest.mark.parametrize("tag", ["pure", "zcdp"])
+def test_no_more_tables_are_taken_than_choices_can_be_told_from_chance(tag: str) -> None:
+    """The scale of a choice, 2·Δ₁/ε of its part, times the logarithm of the offers is at most 0.6 of the records."""
+    spent = float(Fraction(1, 10) * CHOOSING * (1 - LOOK))
+
+    def least(tables: int) -> float:
+        epsilon = spent / tables if tag == "pure" else math.sqrt(8 * spent / tables)
+        return 4 / epsilon * math.log(3) / 0.6
+
+    for tables in (1, 2, 5, 12, 30):
+        for factor in (1.001, 0.999):
+            here = choice({"a": least(tables) * factor}, number=0, attributes=101, tag=tag)
+            here = replace(here, offers=[Offer(((0, 3), (1, 3)), np.ones((3, 3)) / 9, 9)] * 3)
+            most = max(number for number, _ in here.counts("a"))
+            allowed = tables if factor > 1 else max(1, tables - 1)
+            assert most == max([t for t in (12, 25, 50, 75, 100) if t <= allowed], default=allowed)

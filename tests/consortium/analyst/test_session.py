@@ -1,0 +1,85 @@
+"""What a run asks of its holders and how it reads what comes back: laws of noise, and how many tables fit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from panbayes.bayesnet.markov.field import Axes
+from panbayes.bayesnet.markov.nested import Nested
+from panbayes.consortium.agreement.strategies import adaptive as agreement
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.analyst.adaptive.belief import Belief, Known
+from panbayes.consortium.analyst.adaptive.estimation import Estimate
+from panbayes.consortium.analyst.adaptive.fitting import fitting
+from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
+from panbayes.consortium.analyst.adaptive.session import Session
+from panbayes.consortium.analyst.federation import Federation
+from panbayes.consortium.local.gates import open_gates
+from panbayes.privacy.adjacency import Adjacency
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
+from panbayes.tables.table import Table
+
+SIZES = (6, 5, 4, 6)
+SCHEMA = Schema("s", tuple(Attribute(f"a{i}", categories=tuple(range(size))) for i, size in enumerate(SIZES)))
+PAIRS: list[Axes] = [((a, SIZES[a]), (b, SIZES[b])) for a, b in combinations(range(4), 2)]
+CODES = np.random.default_rng(3).integers(0, 4, (4, 900)).astype(np.uint8)
+
+
+@pytest.mark.parametrize(("adjacency", "delta"), [("replace", "0"), ("add-remove", "0"), ("add-remove", "1e-6")])
+def test_the_noise_of_tables_has_the_law_that_their_weights_say(adjacency: Adjacency, delta: str) -> None:
+    """Pairs with weight 1 and 9 in turn, from two holders: ten measurements of some 70 cells each, within 12 %."""
+    agreed = Study("s", SCHEMA, "adaptive", 1, adjacency=adjacency, delta=delta)
+    tables = {"x": Table(SCHEMA, CODES[:, :500].copy()), "y": Table(SCHEMA, CODES[:, 500:].copy())}
+    weights = [1, 9, 1, 9, 1, 9]
+    found: dict[int, list[float]] = {1: [], 9: []}
+    deviations: dict[int, float] = {}
+    for seed in range(10):
+        with open_gates(agreed, tables, simulate=seed) as gates:
+            session = Session.of(Federation(agreed, gates, simulated=True))
+            measured = session.measure(PAIRS, Fraction(1, 2), "pairs", weights=weights, round_number=0)
+        for table, weight in zip(measured, weights, strict=True):
+            (a, _), (b, _) = table.axes
+            exact = np.zeros((SIZES[a], SIZES[b]))
+            np.add.at(exact, (CODES[a], CODES[b]), 1)
+            found[weight] += (table.pooled - exact).ravel().tolist()
+            deviations[weight] = table.pooled_law.deviation
+    assert deviations[1] / deviations[9] == pytest.approx(3 if delta != "0" else 9, rel=0.01)
+    for weight, noise in found.items():
+        assert np.std(noise) == pytest.approx(deviations[weight], rel=0.12)
+
+
+def believed(known: list[Axes]) -> Belief:
+    laws = [np.full(size, 1 / size) for size in SIZES]
+    tables = []
+    for axes in known:
+        cells = np.ones([count for _, count in axes])
+        tables.append(Known(axes, cells, NoiseLaw(True, ((1.0, 1),)), cells, cells, cells, np.zeros_like(cells)))
+    nested = tuple(Nested.of(law, ordered=False) for law in laws)
+    return Belief(900.0, tuple(Estimate(law, law) for law in laws), nested, tuple(tables))
+
+
+@pytest.mark.parametrize(("each", "cells", "known", "kept"), [(1, 1_000, 0, 4), (1, 1_000, 3, 1), (2, 1_000, 0, 6)])
+def test_tables_beyond_the_number_that_one_question_may_ask_for_are_passed_over(
+    each: int, cells: int, known: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the last round measures all known ones again; the first that were taken are kept."""
+    monkeypatch.setattr(agreement, "MEASURED", each)
+    monkeypatch.setattr(agreement, "MEASURED_CELLS", cells)
+    small: list[Axes] = [((a, 2), (b, 2)) for a, b in combinations(range(4), 2)]
+    triples: list[Axes] = [tuple((a, 2) for a in found) for found in ((0, 1, 2), (0, 1, 3), (0, 2, 3))]
+    belief = believed(triples[:known])
+    assert fitting(belief, small) == small[:kept]
+
+
+def test_a_table_with_more_cells_than_are_left_is_passed_over_and_smaller_ones_after_it_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Room for forty cells: 4, 24 and 4 of them fit, 30 do not."""
+    monkeypatch.setattr(agreement, "MEASURED_CELLS", 10)
+    first, second, wide, last = ((0, 2), (1, 2)), ((2, 4), (3, 6)), ((0, 6), (1, 5)), ((0, 2), (2, 2))
+    assert fitting(believed([]), [first, second, wide, last]) == [first, second, last]
