@@ -178,6 +178,7 @@ def test_the_checksum_covers_the_error() -> None:
         {"unseen": {"records": 0.0, "noise": 1.0, "passed": 0.0}},
         {"unseen": {"records": 1e4, "noise": -1.0, "passed": 0.0}},
         {"unseen": {"records": 1e4, "noise": 1.0, "passed": -0.5}},
+        {"unseen": {"records": 1e4, "noise": 1.0, "passed": 1e300}},
     ],
     ids=str,
 )

@@ -8,13 +8,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 from panbayes.bayesnet.network import Network
+from panbayes.bayesnet.structure import Structure
 from panbayes.cli.demo.population import clinic_network, clinic_schema
 from panbayes.consortium.agreement.strategy import strategies
-from panbayes.schema.schema import dump_schema
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema, dump_schema
 from tests.conftest import Panbayes
 from tests.running import run_here
 
@@ -118,6 +121,19 @@ def test_a_model_that_knows_no_error_says_so(model: Path, panbayes: Panbayes) ->
     assert told(panbayes, "show", "model.json")["error"] is None
     told(panbayes, "classify", "model.json", "test.csv", "--target", "insulin", "-o", "classes.csv")
     assert "insulin_low" not in pl.read_csv(model.parent / "classes.csv").columns
+
+
+def test_what_has_no_number_is_answered_without_a_mean(folder: Path, panbayes: Panbayes) -> None:
+    age = Attribute("age", bins=(0, 40, 120), missing="missing")
+    asked = Attribute("asked", categories=("no", "yes"))
+    tables = (np.array([0.5, 0.5]), np.array([[0.0, 0.0, 1.0], [0.6, 0.4, 0.0]]))
+    structure = Structure(((0, ()), (1, (0,))))
+    Network(Schema("ages", (asked, age)), structure, tables).save(folder / "ages.json")
+    found = told(panbayes, "query", "ages.json", "age | asked=no")
+    assert found["expectation"] is None
+    assert [row["probability"] for row in found["posterior"]] == [0.0, 0.0, 1.0]
+    assert told(panbayes, "query", "ages.json", "age | asked=yes")["expectation"] == {"mean": pytest.approx(44.0)}
+    assert told(panbayes, "query", "ages.json", "age, asked")["expectation"] is None
 
 
 def test_answers_come_with_intervals(folder: Path, panbayes: Panbayes) -> None:

@@ -51,7 +51,7 @@ def test_groups_are_panels_that_share_no_user(here: Here) -> None:
         told(here, "stream", "open", f"g{group}", *common, "--panel", f"{group}/3")
     told(here, "stream", "open", "all", *common)
     shown = here("stream", "portfolio", "g0", "g1", "g2")
-    assert "loses at most 1 (1) over all of them" in shown.stdout
+    assert "loses at most 1 over all of them" in shown.stdout
     assert "of those the largest counts" in shown.stdout
     assert told(here, "stream", "portfolio", "g0", "g1", "all")["total"] == "2"
 
@@ -81,7 +81,7 @@ def test_a_flipped_copy_is_handed_over(here: Here, tmp_path: Path) -> None:
     assert (refused.returncode, "--eta" in refused.stderr) == (2, True)
     opened = here(*asked, "--eta", "0.5")
     assert "1, each η = 1/2; the variance is 1." in opened.stdout
-    assert "all 1 releases and flipped copies" in opened.stdout
+    assert "the one release and flipped copies" in opened.stdout
     looked = told(here, "stream", "look", "s", "-o", "copy.json")
     assert looked["flipped_left"] == 0
     copy = FlippedCopy.from_bytes((tmp_path / "copy.json").read_bytes())

@@ -145,6 +145,14 @@ def test_show_tells_what_a_holder_has_to_know(folder: Path, panbayes: Panbayes) 
     assert sorted(folder.rglob("*")) == before
 
 
+def test_show_says_which_keys_have_no_effect(folder: Path, panbayes: Panbayes) -> None:
+    for strategy, read in (("adaptive", ""), ("independent", ' ("independent" does not read it)')):
+        study = changed(strategy=strategy, epsilon=Fraction(1), target="sex", choices="together")
+        (folder / "study.toml").write_text(study_text(study, schema="clinic.toml"), encoding="utf-8")
+        shown = panbayes("study", "show", "study.toml").stdout
+        assert f'target = "sex"{read}, choices = "together"{read}\n' in shown
+
+
 def test_show_warns_of_a_study_without_privacy(folder: Path, panbayes: Panbayes) -> None:
     study = changed(strategy="non-private", epsilon=None)
     (folder / "study.toml").write_text(study_text(study, schema="clinic.toml"), encoding="utf-8")

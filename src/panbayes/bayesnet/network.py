@@ -219,7 +219,11 @@ class Network(Factors):
         law = self._marginals(known)[place]
         whole = float(law[: numbers.size].sum())
         if not whole:
-            raise impossible(self.schema, known, argument="evidence")
+            raise InputError(
+                "name",
+                found=f'"{name}" has no number here: all its values are "other" or "missing"',
+                remedy="give less evidence, or ask for its posterior",
+            )
         interval, remarks = self._doubt.mean(place, known, numbers, law)
         return Expectation(attribute, float(law[: numbers.size] @ numbers) / whole, interval, remarks)
 

@@ -153,7 +153,9 @@ class Posterior:
         rows = [(*labels, f"{chance:.4f}") for labels, chance in self.rows()]
         intervals = self.interval_texts()
         if not intervals:
-            return Card((*names, "probability"), rows)
+            # That a network keeps no error is true of all its answers; that this one has none is said with it.
+            below = tuple(found for found in self.remarks if found != NOT_KEPT)
+            return Card((*names, "probability"), rows, below=below)
         wider = [(*row, interval) for row, interval in zip(rows, intervals, strict=True)]
         return Card((*names, "probability", INTERVAL), wider, below=self.remarks)
 

@@ -37,20 +37,24 @@ def study_text(study: Study, *, schema: str) -> str:
 
 
 def chosen_keys(study: Study) -> dict[str, str]:
-    """Return what a study says beside its name, schema and strategy, where that is not the default."""
+    """Return what a study says beside its name, schema and strategy, where that is not the default; and if in vain."""
     return {
-        field.name: _written(field, field.of(study))
+        field.name: f"{_written(field, field.of(study))}{_unread(field, study)}"
         for field in fields_of(Study)
         if field.name not in ("name", "schema", "strategy") and field.of(study) != field.default
     }
 
 
-def _meaning(field: Field, study: Study) -> str:
+def _unread(field: Field, study: Study) -> str:
     read = field.name in (*COMMON, *study.how.reads)
-    unread = "" if read else f' ("{study.strategy}" does not read it)'
+    return "" if read else f' ("{study.strategy}" does not read it)'
+
+
+def _meaning(field: Field, study: Study) -> str:
     # Other defaults are there to be read.
     absent = f" If left out, {field.key.default}." if field.name == "target" else ""
-    return f"{field.key.meaning[:1].upper()}{field.key.meaning[1:]}{unread}. Takes {field.kind.words}.{absent}"
+    meaning = f"{field.key.meaning[:1].upper()}{field.key.meaning[1:]}{_unread(field, study)}"
+    return f"{meaning}. Takes {field.kind.words}.{absent}"
 
 
 def _choices(field: Field) -> Iterator[str]:

@@ -52,6 +52,10 @@ def test_many_tables_of_one_clique_are_bundled_and_none_is_lost() -> None:
     assert logarithm == pytest.approx(whole.logarithm, abs=1e-10)
     for axes, found in zip(tables, field.split(field.margins(cliques)), strict=True):
         assert found == pytest.approx(whole.margin(axes), abs=1e-12)
+    assert vars(field)["_layout"].table_maps.size <= field.mapped == len(tables) * 4**4
+    with_all = field_of(laws, [*tables, tuple((v, 4) for v in range(6))])
+    with_all.potentials(np.zeros(int(with_all.start[-1])))
+    assert vars(with_all)["_layout"].table_maps.size <= with_all.mapped == (len(tables) + 1) * 4**6
 
 
 def test_large_parameters_do_not_overflow() -> None:

@@ -10,7 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from panbayes.bayesnet.inference.engine import Engine
 from panbayes.bayesnet.network import Network
+from panbayes.bayesnet.results import Posterior
+from panbayes.bayesnet.uncertainty import doubt as doubt_module
+from panbayes.bayesnet.uncertainty import spread as spread_module
 from panbayes.bayesnet.uncertainty.intervals import around, log_odds, mean_limits
 from panbayes.bayesnet.uncertainty.residual import pair_variance, question_variance
 from panbayes.bayesnet.uncertainty.unseen import Unseen
@@ -180,6 +184,55 @@ def test_means_have_intervals() -> None:
         made.expectation("b")
 
 
+def test_the_mean_of_what_is_given_is_certain_and_what_has_no_number_says_so() -> None:
+    made = network(replicates())
+    known = made.expectation("age", {"age": 30, "b": "x"})
+    assert (known.mean, known.interval) == (30.0, (30.0, 30.0))
+    assert made.expectation("age", {"age": 30}).interval == (30.0, 30.0)
+    with pytest.raises(InputError, match=r'name: "age" has no number here: all its values are "other" or "missing"'):
+        made.expectation("age", {"age": "missing"})
+
+
+TOO_MANY = ("No error is known: these attributes together are too many to say.",)
+
+
+def test_records_whose_replicates_are_too_large_are_classified_without_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spread_module, "MOST_CELLS", 5)
+    made = network(replicates())
+    records = made.sample_table(3, seed=1)
+    found = made.classify_table(records, "a")
+    assert found.low is None
+    assert found.high is None
+    assert found.remarks == TOO_MANY
+    assert made.classify(records, "a").columns == ["predicted", "probability"]
+
+
+def test_an_answer_stands_where_a_pair_is_too_large_to_say_how_wrong_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = network(replicates()).posterior("age", {"a": "q"})
+    assert whole.low is not None
+    narrow, small = network(replicates()), network(replicates())
+    vars(narrow)["engine"] = Engine(narrow.structure, narrow.schema.sizes, narrow.tables, 19)
+    without_an_error_of_age_and_a(narrow, whole)
+    monkeypatch.setattr(doubt_module, "MOST_CELLS", 19)
+    without_an_error_of_age_and_a(small, whole)
+    assert small.posterior(["a", "b"]).low is not None
+    assert small.posterior(["a", "b", "c"]).remarks == TOO_MANY
+
+
+def without_an_error_of_age_and_a(made: Network, whole: Posterior) -> None:
+    """Ask about the pair of 20 cells, and about one of 12."""
+    answer = made.posterior("age", {"a": "q"})
+    np.testing.assert_allclose(answer.probabilities, whole.probabilities)
+    assert answer.low is None
+    assert answer.remarks == TOO_MANY
+    assert made.intervals({"a": "q"}) is None
+    assert made.expectation("age", {"a": "q"}).interval is None
+    assert made.classify_table(made.sample_table(2, seed=1), "age").low is None
+    assert made.posterior("a", {"b": "x"}).low is not None
+
+
 def test_networks_without_replicates_say_that_no_error_is_known() -> None:
     made = Network.example()
     answer = made.posterior("rain")
@@ -198,6 +251,7 @@ def test_where_nobody_looked_at_dependencies_only_single_attributes_have_an_erro
     for answer in (made.posterior("b", {"a": "q"}), made.posterior(["a", "b"])):
         assert answer.low is None
         assert answer.remarks == ("No error is known: nobody looked at how attributes depend on each other.",)
+        assert repr(answer).endswith(f"\n{answer.remarks[0]}")
     assert made.intervals() is not None
     assert made.intervals({"a": "q"}) is None
     assert made.expectation("age").interval is not None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 
+from panbayes.bayesnet.uncertainty import replicates as replicates_module
 from panbayes.bayesnet.uncertainty import spread as spread_module
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.bayesnet.uncertainty.spread import Spread
-from tests.bayesnet.uncertainty.made import DRAWS, SIZES, Floats, replicates, written_out
+from panbayes.errors import InputError
+from tests.bayesnet.uncertainty.made import DRAWS, SIZES, TABLES, Floats, replicates, written_out
 
 
 def by_hand(found: Replicates, number: int, targets: tuple[int, ...], evidence: dict[int, int]) -> Floats:
@@ -73,3 +76,23 @@ def test_what_is_too_large_has_no_answers(monkeypatch: pytest.MonkeyPatch) -> No
     assert list(Spread(found).joint((0,), {1: 0})) == []
     assert list(Spread(found).singles({1: 0})) == []
     assert len(list(Spread(found).singles({}))) == DRAWS
+
+
+def test_tables_whose_cells_take_too_long_to_find_have_no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = replicates()
+    monkeypatch.setattr(spread_module, "MOST_MAPPED", found.field.mapped)
+    assert len(list(Spread(found).joint((0,), {1: 0}))) == DRAWS
+    monkeypatch.setattr(spread_module, "MOST_MAPPED", found.field.mapped - 1)
+    assert list(Spread(found).joint((0,), {1: 0})) == []
+    assert list(Spread(replicates()).singles({1: 0})) == []
+
+
+def test_tables_are_measured_once_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = replicates()
+    with pytest.raises(InputError, match="error: found a table twice"):
+        replace(found, tables=(TABLES[0], TABLES[0]), parameters=np.zeros((DRAWS, 18), dtype=np.int16))
+    monkeypatch.setattr(replicates_module, "MOST_TABLES", 0.5)
+    assert replace(found) == found
+    monkeypatch.setattr(replicates_module, "MOST_TABLES", 0.49)
+    with pytest.raises(InputError, match="error: found 2 tables"):
+        replace(found)

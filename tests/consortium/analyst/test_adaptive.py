@@ -314,6 +314,8 @@ def test_two_attributes_that_are_known_at_once_leave_nothing_unspent() -> None:
     assert paid(network) == [agreed.grant.amount]
     assert asked_for(wire, "all") == agreed.grant.amount
     assert len(wire.asked) == 5
+    for what in ("one choice of a table: ", "one table of pairs and more: ", "one table again: "):
+        assert what in str(network.privacy)
 
 
 def test_a_pair_with_many_values_is_measured() -> None:

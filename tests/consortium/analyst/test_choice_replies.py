@@ -34,6 +34,7 @@ FOREST = TableChoiceQuery(
 )
 ANY = msgspec.structs.replace(FOREST, rule="any")
 AFTER = msgspec.structs.replace(FOREST, taken=((0, 3), (3, 2)))
+UNSEEN = msgspec.structs.replace(FOREST, counts=(Count(4, 0),), look=None)
 ROUND = msgspec.structs.replace(FOREST, taken=((0, 1), (1, 0), (2, 2)))
 """What was taken before closes a cycle by itself: nobody's fault now."""
 
@@ -52,6 +53,8 @@ def check(answer: Answer, query: TableChoiceQuery) -> None:
         (FOREST, 6, (7, 6, 4, 3, 2)),
         (ANY, 4, (0, 1, 2, 4)),
         (ANY, 6, (0, 1, 2, 4, 5, 7)),
+        (UNSEEN, 4, ()),
+        (UNSEEN, 4, (0, 1)),
         (AFTER, 2, (0,)),
         (AFTER, 4, (1, 5, 7)),
         (ROUND, 4, (1, 4)),
@@ -77,6 +80,7 @@ NUMBER, OFFERED, SAME, CYCLE = (
         (FOREST, 3, (0, 1), NUMBER),
         (FOREST, 100, (), NUMBER),
         (FOREST, 0, (0,), NUMBER),
+        (UNSEEN, 0, (), NUMBER),
         (FOREST, 2, (0, 1, 4), NUMBER),
         (FOREST, 2, (1, 1), OFFERED),
         (FOREST, 2, (8,), OFFERED),

@@ -267,6 +267,13 @@ def test_one_holder_looks_at_numbers_of_tables_up_to_the_rounds_most(number: int
         assert unit == math.ceil(0.5 * math.sqrt(2 / (2 * float(rho))))
 
 
+def test_no_more_tables_are_taken_than_the_study_lets_be_chosen() -> None:
+    """Of 400 attributes 3,192 would be looked at; among so many candidates no more than 769 may be chosen."""
+    found = choice({"a": 1e12}, attributes=400).counts("a")
+    assert max(tables for tables, _ in found) == 769
+    assert [tables for tables, _ in found] == sorted({tables for tables, _ in found})
+
+
 def test_several_holders_take_their_parts_at_the_price_of_all_tables() -> None:
     here = choice({"a": 3_000.0, "b": 1_000.0}, number=2)
     assert [tables for tables, _ in here.counts("a")] == [1, 2, 3, 4, 6, 9, 12]

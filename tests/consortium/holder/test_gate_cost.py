@@ -20,6 +20,7 @@ from panbayes.consortium.agreement.strategies.adaptive import (
     OFFERED_CELLS,
     PICKS,
     TABLE_CELLS,
+    most_picks,
 )
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
@@ -253,7 +254,7 @@ def test_the_adaptive_strategy_may_ask_for_the_most_it_ever_does(found: Schema) 
 
 
 def largest_choice(found: Schema) -> TableChoiceQuery:
-    """All pairs at three granularities and 20,000 interactions, 8 tables for each attribute, eleven looks."""
+    """All pairs at three granularities and 20,000 interactions, as many tables as may be, eleven looks."""
     attributes, granularities = len(found), 1 if max(found.sizes) == 2 else GRANULARITIES
     groupings = (*halves(found, 2), *halves(found, 3), *halves(found, 4))
     axes: dict[tuple[int, ...], None] = {}
@@ -270,7 +271,7 @@ def largest_choice(found: Schema) -> TableChoiceQuery:
         pack_cells(np.full(cells, 70_000, dtype=np.int64)),
         "forest",
         (),
-        tuple(Count(1 + (PICKS * attributes - 1) * k // 10, 10**9 if k else 0) for k in range(11)),
+        tuple(Count(1 + (most_picks(attributes) - 1) * k // 10, 10**9 if k else 0) for k in range(11)),
         100,
         "1/5",
         "1/2",

@@ -203,8 +203,9 @@ def choice_query(
     loss: Fraction,
     counts: tuple[Count, ...],
     *,
-    look: Fraction = Fraction(1, 5),
+    look: Fraction | None = Fraction(1, 5),
     axes: tuple[tuple[int, ...], ...] = CHOICE_PAIRS,
+    target: int | None = None,
 ) -> TableChoiceQuery:
     sizes = (2, 3, 2, 4)
     cells = sum(math.prod(sizes[a] for a in found) if len(found) == 2 else 1 for found in axes)
@@ -218,14 +219,15 @@ def choice_query(
         (),
         counts,
         0,
-        str(look),
+        None if look is None else str(look),
         str(loss),
+        target,
     )
 
 
 @each_unit
 @each_promise
-@pytest.mark.parametrize("counts", [(1,), (2,), (3, 1), (1, 2, 3), (100, 2)])
+@pytest.mark.parametrize("counts", [(1,), (2,), (2, 2), (3, 1), (1, 2, 3), (100, 2)])
 def test_a_choice_spends_its_loss_on_the_look_and_on_as_many_picks_as_it_may_take(
     privacy: Privacy, adjacency: Adjacency, max_records: int | None, counts: tuple[int, ...]
 ) -> None:
@@ -259,6 +261,23 @@ def test_a_choice_spends_its_loss_on_the_look_and_on_as_many_picks_as_it_may_tak
         assert values * moved / parameter + sum(own) == loss
     else:
         assert Fraction(values * moved**2) / (2 * parameter) + sum(each**2 / 8 for each in own) == loss
+
+
+@each_unit
+@each_promise
+@pytest.mark.parametrize("target", [None, 3])
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_without_a_look_the_whole_loss_goes_to_the_picks_also_to_those_that_find_nothing_left(
+    privacy: Privacy, adjacency: Adjacency, max_records: int | None, count: int, target: int | None
+) -> None:
+    """A T-th of the loss for each of T picks, also where only none is left; a target makes no score move by less."""
+    loss = Fraction(1, 7) if privacy == "pure" else Fraction(count, 8 * 25)
+    query = choice_query(privacy, adjacency, loss, (Count(count, 0),), look=None, target=target)
+    drawn, found = drawn_for(query, max_records)
+    epsilon = loss / count if privacy == "pure" else Fraction(1, 5)
+    scale = 2 * MOVES[adjacency] * (max_records or 1) / epsilon
+    assert drawn == [(RULES[privacy], left, scale) for left in ([5, 4, 2] + [1] * 6)[:count]]
+    assert found == TableChoiceAnswer(count, (0, 1, 3)[:count])
 
 
 class NothingNoise(KeptNoise):

@@ -385,6 +385,18 @@ def test_at_a_count_its_own_unit_is_reckoned_with() -> None:
         assert chosen(msgspec.structs.replace(query, counts=(Count(1, unit),)), records).taken == (best,)
 
 
+def test_of_equal_counts_the_first_is_taken() -> None:
+    """With its own unit: so the choice follows from the look and the query alone, the same wherever it is reckoned."""
+    axes = (PAIRS[2], PAIRS[4])
+    query = msgspec.structs.replace(
+        choices(axes=axes, most=0), candidates=(TableCandidate(axes[0], 0, 5), TableCandidate(axes[1], 1, 0))
+    )
+    records = some_records(1, 20)
+    for units, best in (((0, 1), 0), ((1, 0), 1)):
+        counts = tuple(Count(1, unit) for unit in units)
+        assert chosen(msgspec.structs.replace(query, counts=counts), records) == TableChoiceAnswer(1, (best,))
+
+
 @pytest.mark.parametrize("records", [0, 1, 99, 100, 101, 200, 250])
 def test_parities_are_counted_in_blocks_with_the_same_sums(records: int, monkeypatch: pytest.MonkeyPatch) -> None:
     held = some_records(records, records)
@@ -431,6 +443,25 @@ def alone(*axes: int, penalty: int = 0, price: int = 0) -> TableChoiceQuery:
     return changed(candidates=(TableCandidate(axes, penalty, price),), expected=cells)
 
 
+def beside_others(axes: tuple[int, ...], place: int) -> TableChoiceQuery:
+    """A table that makes no sense, at some place among two interactions that do."""
+    tables = [INTERACTIONS[0], INTERACTIONS[3]]
+    tables.insert(place, axes)
+    return choices(axes=tuple(tables))
+
+
+def one_group() -> TableChoiceQuery:
+    """An interaction of attributes one of which has all its values in one group."""
+    return msgspec.structs.replace(alone(3, 4, 6), groupings=(*GROUPINGS, Grouping(0, (0, 0, 0))))
+
+
+def dear_at(place: int, *, penalty: int = 0, price: int = 0, others: int = 0) -> TableChoiceQuery:
+    """Prices up to the edge for all, and one candidate beyond it, at any place."""
+    candidates = [TableCandidate(axes, 0, others) for axes in MIXED]
+    candidates[place] = TableCandidate(MIXED[place], penalty, price)
+    return changed(candidates=tuple(candidates), counts=(Count(1, 2**30), Count(2, 1)))
+
+
 NEITHER = "neither a pair nor an interaction"
 EDGE = 2**31 - 1
 
@@ -442,6 +473,11 @@ EDGE = 2**31 - 1
         (alone(3), NEITHER),
         (alone(0, 3, 4), NEITHER),
         (alone(3, 4, 5, 0), NEITHER),
+        (beside_others((0, 3, 4), 0), NEITHER),
+        (beside_others((3, 0, 4), 1), NEITHER),
+        (beside_others((3, 4, 5, 0), 2), NEITHER),
+        (beside_others((3,), 1), NEITHER),
+        (one_group(), NEITHER),
         (alone(3, 3), "an attribute twice"),
         (alone(1, 2, 3), "an attribute twice"),
         (changed(candidates=(TableCandidate((1, 9), 0, 0),)), "a grouping that is not given"),
@@ -466,10 +502,16 @@ EDGE = 2**31 - 1
             "prices beyond",
         ),
         (msgspec.structs.replace(alone(1, 3, price=EDGE), counts=(Count(1, 0), Count(2, 2**21 + 1))), "prices beyond"),
+        *((dear_at(place, price=2**22), "prices beyond") for place in range(len(MIXED))),
+        *((dear_at(place, penalty=2**30, others=2**22 - 1), "prices beyond") for place in range(len(MIXED))),
         (changed(taken=((0, 4),)), "not in the schema"),
         (changed(taken=((4, 0),)), "not in the schema"),
+        (changed(taken=((0, 1), (0, 4))), "not in the schema"),
+        (changed(taken=((0, 1), (4, 0), (2, 3))), "not in the schema"),
         (changed(look="1"), "leaves nothing"),
         (changed(look="3/2"), "leaves nothing"),
+        (changed(look=None), "no look at several counts"),
+        (changed(look=None, counts=(Count(1, 0), Count(2, 0))), "no look at several counts"),
         (changed(privacy="none"), "a class of privacy that is not known"),
         (changed(loss="1/1000000000000000"), "noise of scale"),
         (changed(look="1/1000000000000000"), "noise of scale"),
@@ -499,6 +541,15 @@ def test_what_makes_sense_to_the_edge_is_answered(query: TableChoiceQuery) -> No
     check(query, SCHEMA, 10)
     records = some_records(4, 10)
     assert looked(query, table_of(records)).tolist() == look_by_hand(query, records)
+
+
+def test_a_single_count_goes_without_a_look() -> None:
+    query = changed(look=None, counts=(Count(2, 1),))
+    check(query, SCHEMA, 10)
+    records = some_records(4, 10)
+    worths = worths_by_hand(query, records, 1)
+    assert chosen(query, records).count == 2
+    assert chosen(query, records).taken[0] == max(range(len(worths)), key=lambda place: (worths[place], place))
 
 
 def test_a_count_that_cannot_be_had_is_never_taken() -> None:

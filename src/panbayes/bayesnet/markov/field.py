@@ -113,6 +113,16 @@ class Field:
     def _layout(self) -> _Layout:
         return _Layout.of(self)
 
+    @cached_property
+    def mapped(self) -> int:
+        """How many cells are kept at most to find the tables in the tree: of each, those of the bundle it is in."""
+        largest: dict[int | None, int] = {}
+        homes = [self.tree.containing(tuple(a for a, _ in axes)) for axes in self.tables]
+        for home, axes in zip(homes, self.tables, strict=True):
+            least = 0 if home is None else _bundle_cells(math.prod(self.tree.shape(home)))
+            largest[home] = max(largest.get(home, least), math.prod(self.sizes[a] for a, _ in axes))
+        return sum(largest[home] for home in homes)
+
     def around(self, distributions: Sequence[FloatArray]) -> Field:
         """Return the field with other laws of single attributes; what follows from the tables alone is shared."""
         found = Field(tuple(distributions), self.nested, self.tables)
@@ -268,9 +278,7 @@ class _Layout:
         bundles: list[tuple[int, tuple[int, ...]]] = []
         bundle_of = np.zeros(len(field.tables), dtype=np.int64)
         for home, places in homes.items():
-            for members, inside in _bundled(
-                field.tables, places, sizes, max(64, math.prod(tree.shape(home)) // _BUNDLE)
-            ):
+            for members, inside in _bundled(field.tables, places, sizes, _bundle_cells(math.prod(tree.shape(home)))):
                 bundle_of[inside] = len(bundles)
                 bundles.append((home, tuple(v for v in tree.cliques[home] if v in members)))
         shapes = [tuple(sizes[v] for v in members) for _, members in bundles]
@@ -295,6 +303,11 @@ class _Layout:
             bundle_map_start=_starts([found.size for found in bundle_maps]),
             clique_of=np.array([home for home, _ in bundles], dtype=np.int64),
         )
+
+
+def _bundle_cells(clique: int) -> int:
+    """Return how many cells a bundle may have in a clique of so many, unless one of its tables has more."""
+    return max(64, clique // _BUNDLE)
 
 
 def _bundled(

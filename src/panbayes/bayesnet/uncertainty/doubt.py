@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from panbayes.bayesnet.uncertainty.bounds import Bounds, remarks
 from panbayes.bayesnet.uncertainty.intervals import Limits, around, mean_limits
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.bayesnet.uncertainty.residual import interactions, pair_variance, question_variance
-from panbayes.bayesnet.uncertainty.spread import Spread
+from panbayes.bayesnet.uncertainty.spread import MOST_CELLS, Spread
+from panbayes.errors import InputError
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Codes
 
@@ -24,6 +25,11 @@ __all__ = ["Doubt"]
 _SAME_WAY: Final = 0.4
 _BLOCK: Final = 1 << 14
 """Records that are classified at a time."""
+
+_KEPT: Final = 1 << 14
+"""Cells of a pair at most whose law is kept for the next question."""
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,31 +46,35 @@ class Doubt:
 
     def joint(self, targets: Scope, evidence: Mapping[int, int], published: FloatArray) -> Bounds:
         """Bound p(targets | evidence)."""
-        limits = None
-        if self.replicates is not None:
-            limits = self._joint(self.replicates, targets, evidence, published)
+        limits = self._known(lambda replicates: self._joint(replicates, targets, evidence, published))
         asked = tuple(dict.fromkeys((*targets, *evidence)))
         return Bounds(limits, self._remarks(asked, alone=len(asked) == 1, known=limits is not None))
 
     def classified(self, target: int, codes: Codes, published: FloatArray) -> Bounds:
         """Bound p(target | all others) of every record, shape (records, values of the target)."""
-        limits = None
-        if self.replicates is not None:
-            limits = self._classified(self.replicates, target, codes, published)
+        limits = self._known(lambda replicates: self._classified(replicates, target, codes, published))
         return Bounds(limits, self._remarks((target,), alone=len(codes) == 1, known=limits is not None))
 
     def singles(self, evidence: Mapping[int, int], published: Sequence[FloatArray]) -> list[Limits] | None:
         """Return the limits of p(v | evidence) for every attribute v; None if no error is known."""
-        return None if self.replicates is None else self._singles(self.replicates, evidence, published)
+        return self._known(lambda replicates: self._singles(replicates, evidence, published))
 
     def mean(
         self, target: int, evidence: Mapping[int, int], numbers: FloatArray, published: FloatArray
     ) -> tuple[tuple[float, float] | None, tuple[str, ...]]:
         """Return the limits of the mean of ``numbers``, one for each of the target's first values, and remarks."""
-        limits = None
-        if self.replicates is not None:
-            limits = self._mean(self.replicates, target, evidence, numbers, published)
-        return limits, self._remarks((target, *evidence), alone=not evidence, known=limits is not None)
+        limits = self._known(lambda replicates: self._mean(replicates, target, evidence, numbers, published))
+        asked = tuple(dict.fromkeys((target, *evidence)))
+        return limits, self._remarks(asked, alone=len(asked) == 1, known=limits is not None)
+
+    def _known(self, find: Callable[[Replicates], _Found | None]) -> _Found | None:
+        """Return what is found; None without replicates, or where finding it takes more cells than are gone through."""
+        if self.replicates is None:
+            return None
+        try:
+            return find(self.replicates)
+        except InputError:  # the engine's or :meth:`_pair`'s: the answer itself is there, so nothing else is amiss
+            return None
 
     def _remarks(self, asked: Scope, *, alone: bool, known: bool) -> tuple[str, ...]:
         return remarks(self.schema, self.replicates, asked, alone=alone, known=known)
@@ -73,7 +83,7 @@ class Doubt:
         self, replicates: Replicates, targets: Scope, evidence: Mapping[int, int], published: FloatArray
     ) -> Limits | None:
         free = tuple(v for v in targets if v not in evidence)
-        if not _looked(replicates, len(free) + len(evidence)):
+        if not _looked(replicates, len(free) + len(evidence)) or published.size > MOST_CELLS:
             return None
         place = tuple(evidence.get(v, slice(None)) for v in targets)
         low, high = published.copy(), published.copy()
@@ -119,8 +129,9 @@ class Doubt:
             for v, table in zip(others, variances, strict=True):
                 variance += table[codes[v, block]]
             found = around(published[block], spread.conditional(target, codes[:, block]), variance)
-            if found is not None:
-                low[block], high[block] = found
+            if found is None:
+                return None
+            low[block], high[block] = found
         return low, high
 
     def _mean(
@@ -132,6 +143,8 @@ class Doubt:
         published: FloatArray,
     ) -> tuple[float, float] | None:
         """Bound a mean: of what is unseen, :data:`_SAME_WAY` is taken to move all numbers to the same side."""
+        if target in evidence:
+            return float(numbers[evidence[target]]), float(numbers[evidence[target]])
         if not _looked(replicates, 1 + len(evidence)):
             return None
 
@@ -151,9 +164,16 @@ class Doubt:
 
     def _pair(self, one: int, other: int) -> FloatArray:
         """Return the published joint law of two attributes."""
-        if (one, other) not in self._pairs:
-            self._pairs[one, other] = self.engine.posterior((one, other), {})
-        return self._pairs[one, other]
+        known = self._pairs.get((one, other))
+        if known is not None:
+            return known
+        cells = self.schema.sizes[one] * self.schema.sizes[other]
+        if cells > MOST_CELLS:
+            raise InputError("error", found=f"needs a pair of {cells:,} cells", remedy="ask for other attributes")
+        found = self.engine.posterior((one, other), {})
+        if cells <= _KEPT:
+            self._pairs[one, other] = found
+        return found
 
 
 def _looked(replicates: Replicates, attributes: int) -> bool:

@@ -30,6 +30,9 @@ from panbayes.errors import InputError
 __all__ = ["MOST_DRAWS", "Replicates"]
 
 MOST_DRAWS: Final = 256
+MOST_TABLES: Final = 100
+"""So many tables for each attribute at most: a file of a few bytes must not take hours to ask."""
+
 _LAW_STEPS: Final = 2048
 _PARAMETER_STEPS: Final = 4096
 
@@ -75,11 +78,15 @@ class Replicates:
     def __post_init__(self) -> None:
         """Check that everything fits together; files come from anywhere."""
         sizes = [own.size for own in self.nested]
-        cells = sum(math.prod(shape_of(axes)) for axes in self.tables)
+        if len(self.tables) > MOST_TABLES * len(sizes):
+            raise _bad(f"found {len(self.tables):,} tables")
+        if len(set(self.tables)) != len(self.tables):
+            raise _bad("found a table twice")
         if not all(map(_is_nested, self.nested)) or not all(_is_table(axes, self.nested) for axes in self.tables):
             raise _bad("found a grouping or a table that is none")
         if not 2 <= len(self.laws) <= MOST_DRAWS:
             raise _bad(f"found {len(self.laws)} replicates")
+        cells = sum(math.prod(shape_of(axes)) for axes in self.tables)
         if self.laws.shape[1:] != (sum(sizes),) or self.parameters.shape != (len(self.laws), cells):
             raise _bad("found laws or parameters of the wrong length")
 

@@ -27,6 +27,9 @@ __all__ = ["MOST_ATTRIBUTES", "MOST_CELLS", "Spread"]
 MOST_CELLS: Final = 1 << 21
 """A question that needs a larger junction tree is answered without its error: it would take too long."""
 
+MOST_MAPPED: Final = 1 << 25
+"""Nor one in whose tree so many cells have to be found for the tables."""
+
 MOST_ATTRIBUTES: Final = 2000
 """Nor is the tree of more attributes looked for."""
 
@@ -147,10 +150,10 @@ class Spread:
 def _fits(field: Field) -> bool:
     """Tell whether the field's tree is small enough to go over it once for every replicate."""
     if "tree" in vars(field):
-        return field.tree.cells <= MOST_CELLS
+        return field.tree.cells <= MOST_CELLS and field.mapped <= MOST_MAPPED
     if len(field.sizes) > MOST_ATTRIBUTES or weight_of(field.tables, field.sizes) > MOST_CELLS:
         return False
     try:
-        return not field.tables or field.tree.cells <= MOST_CELLS
+        return not field.tables or (field.tree.cells <= MOST_CELLS and field.mapped <= MOST_MAPPED)
     except InputError:
         return False

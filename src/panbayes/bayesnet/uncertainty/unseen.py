@@ -26,6 +26,7 @@ __all__ = ["Unseen"]
 _CHANCE: Final = 0.4
 _NOISE: Final = 3.2
 _GRAIN: Final = 6.0
+_LARGEST: Final = 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,10 @@ class Unseen:
         for name in ("records", "noise", "passed"):
             value = float(getattr(self, name))
             object.__setattr__(self, name, value)
-            if not (math.isfinite(value) and value >= 0) or (name == "records" and value < 1):
-                raise InputError(name, found=f"found {value}", remedy="give a number that is not negative")
+            if not 0 <= value <= _LARGEST or (name == "records" and value < 1):
+                raise InputError(
+                    name, found=f"found {value}", remedy=f"give a number that is not negative, up to {_LARGEST:g}"
+                )
 
     def deviation(self, cells: int) -> float:
         """Return how far a pair of so many ``cells`` may be from what the law says, in mean relative deviation.

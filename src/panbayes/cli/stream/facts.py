@@ -77,7 +77,8 @@ def lines_of(
     from panbayes.stream.ids.where import describe
 
     facts, users, size = facts_of(setup), setup.universe, known_users(setup)
-    guarantee = f"E = {facts['epsilon']} against one look at the state and all {facts['releases']} releases"
+    planned = "the one release" if facts["releases"] == 1 else f"all {facts['releases']} releases"
+    guarantee = f"E = {facts['epsilon']} against one look at the state and {planned}"
     unit = UNIT
     if setup.renews:
         guarantee, unit = f"E = {facts['epsilon']} for {setup.scope}", UNIT.replace("ever does", "does then")

@@ -13,6 +13,7 @@ from panbayes.cli.stream.facts import known_users
 from panbayes.cli.stream_files import State
 from panbayes.cli.text import aligned, emit, plural
 from panbayes.errors import InputError
+from panbayes.privacy.written import show_fraction
 
 if TYPE_CHECKING:
     from panbayes.stream.flipped_copy import FlippedCopies
@@ -171,7 +172,7 @@ def portfolio(
     rows = [(held.name, f"E = {held.setup.calibration.epsilon}", held.unit, f"{held.loss}") for held in found.holdings]
     shown = [
         *aligned([("state", "guarantee", "for", "loses"), *rows], indent=0),
-        f"One user, known by one id, loses at most {found.total} ({float(found.total):.6g}) over all of them: one look "
+        f"One user, known by one id, loses at most {show_fraction(found.total)} over all of them: one look "
         "at each state (in every period, where they start anew), all releases and all flipped copies.",
     ]
     if found.disjoint:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
@@ -54,7 +53,7 @@ def query(
     posterior = network.posterior(targets, evidence)
     rows = posterior.rows()
     intervals = posterior.interval_texts()
-    mean = _mean(network, targets, evidence)
+    mean = _mean(network, posterior, evidence)
     data = {
         "targets": list(targets),
         "given": evidence,
@@ -77,12 +76,12 @@ def query(
     emit(data, [heading, *table, *below], as_json=as_json)
 
 
-def _mean(network: Network, targets: Sequence[str], evidence: Evidence) -> Expectation | None:
-    """Return the mean where it is asked for: of one target that is numeric and not given."""
-    if len(targets) > 1 or targets[0] in evidence:
+def _mean(network: Network, posterior: Posterior, evidence: Evidence) -> Expectation | None:
+    """Return the mean where there is one: of one attribute that is numeric and may have a number."""
+    attribute = posterior.attributes[0]
+    if len(posterior.attributes) > 1 or not posterior.probabilities[: len(attribute.numbers)].any():
         return None
-    numeric = bool(network.schema.attributes[network.schema.index(targets[0])].numbers)
-    return network.expectation(targets[0], evidence) if numeric else None
+    return network.expectation(attribute.name, evidence)
 
 
 def _json_mean(mean: Expectation) -> dict[str, float]:

@@ -90,7 +90,8 @@ def _groups(grouping: Grouping, sizes: Sequence[int]) -> int:
 
 def _check_taken(answer: TableChoiceAnswer, query: TableChoiceQuery) -> None:
     taken = answer.taken
-    if answer.count not in (0, *(count.tables for count in query.counts)) or len(taken) > answer.count:
+    counts = [count.tables for count in query.counts] + ([0] if query.look else [])  # without a look, none is not found
+    if answer.count not in counts or len(taken) > answer.count:
         raise GarbageError("another number of tables was taken than could be")
     if len(set(taken)) != len(taken) or max(taken, default=0) >= len(query.candidates):
         raise GarbageError("a candidate was taken twice, or one that was not offered")

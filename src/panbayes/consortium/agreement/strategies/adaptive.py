@@ -35,6 +35,7 @@ __all__ = [
     "Options",
     "choices",
     "granularities",
+    "most_picks",
     "tables",
 ]
 
@@ -70,6 +71,9 @@ CANDIDATES: Final = 1_000_000
 
 PICKS: Final = 8
 """So many tables for each attribute may be chosen in one question."""
+
+WORK: Final = 2 * 10**8
+"""Choices in one question times the candidates they are made among, at most: each goes through all of them."""
 
 COUNTS: Final = 16
 """So many numbers of tables may be looked at in one question."""
@@ -129,8 +133,8 @@ def choices(terms: Terms) -> Stage[TableChoiceQuery]:
     """Return the stage of the choices among pairs, and among interactions of three or four attributes."""
     sizes = terms.schema.sizes
     attributes = len(sizes)
-    picks, cells = PICKS * attributes, 2 * OFFERED_CELLS
-    most = min(GRANULARITIES * attributes**2 // 2 + INTERACTIONS, CANDIDATES)
+    picks, cells = most_picks(attributes), 2 * OFFERED_CELLS
+    most = _most_candidates(attributes)
 
     def rule(query: TableChoiceQuery) -> str | None:
         if len(query.counts) > COUNTS:
@@ -153,6 +157,19 @@ def choices(terms: Terms) -> Stage[TableChoiceQuery]:
         rule=rule,
         turns=TURNS if terms.choices == "turns" else 0,
     )
+
+
+def most_picks(attributes: int) -> int:
+    """Return how many tables may be chosen in one question: fewer for each attribute where there are many candidates.
+
+    >>> most_picks(43), most_picks(120), most_picks(400), most_picks(1_400)
+    (344, 960, 769, 200)
+    """
+    return min(PICKS * attributes, WORK // _most_candidates(attributes))
+
+
+def _most_candidates(attributes: int) -> int:
+    return min(GRANULARITIES * attributes**2 // 2 + INTERACTIONS, CANDIDATES)
 
 
 def granularities(attributes: int) -> int:

@@ -28,6 +28,7 @@ import numpy as np
 
 from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.nested import Nested
+from panbayes.consortium.agreement.strategies.adaptive import most_picks
 from panbayes.consortium.analyst.adaptive.division import Grant
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 from panbayes.consortium.analyst.adaptive.offers import Offer
@@ -163,7 +164,8 @@ class Choice:
         """Return how many tables the holder may take, and the unit of price then: noise of all tables together."""
         edges, whole = len(self.common) - 1, 1 / self._share(name)
         steps = [step for step in _STEPS if step <= _MOST[min(self.number, len(_MOST) - 1)]]
-        tables = sorted({max(1, round(step * edges / whole)) for step in steps})
+        most = most_picks(len(self.common))
+        tables = sorted({min(most, max(1, round(step * edges / whole))) for step in steps})
         told = [number for number in tables if self._told(name, number)]
         if not told:
             told = [max((number for number in range(1, tables[0]) if self._told(name, number)), default=1)]

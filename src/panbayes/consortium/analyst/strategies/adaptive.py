@@ -126,7 +126,7 @@ def _counted(session: Session, total: Measurement) -> dict[str, float]:
 def _measure_singles(session: Session, fraction: Fraction, *, round_number: int) -> list[Measurement]:
     """Measure every attribute alone."""
     tables, weights = _singles(session)
-    what = f"tables of {len(weights)} single attributes"
+    what = f"tables of {len(weights)} single attributes" if len(weights) > 1 else "the table of the attribute"
     return session.measure(tables, fraction, what, weights=weights, round_number=round_number)
 
 
@@ -193,7 +193,7 @@ def _round(
         *(_part(more * size / sum(sizes)) for size in sizes),
         *(_part((spent - measuring - more) / len(again)) for _ in again),
     ]
-    what = f"{len(new)} tables of pairs and more"
+    what = f"{_tables(len(new))} of pairs and more"
     what += f", and {len(again)} again" if again else ", and single attributes again" if alone else ""
     measured = session.measure(
         [*new, *alone, *again], spent, what, nested=belief.nested, weights=weights, round_number=3 + 2 * number
@@ -203,6 +203,10 @@ def _round(
         belief = belief.counted_again(measured[len(new) : len(new) + len(alone)], ordered=session.ordered)
     iterations = _LAST_ITERATIONS if last else _ITERATIONS
     return belief.learned(fresh, rest, iterations=iterations), left - choosing - spent, True
+
+
+def _tables(number: int) -> str:
+    return "one table" if number == 1 else f"{number} tables"
 
 
 def _part(fraction: Fraction) -> int:
@@ -239,7 +243,7 @@ def _again(session: Session, belief: Belief, left: Fraction, *, round_number: in
     """Spend what is left on the known tables, or on the single attributes if there are none."""
     if belief.known:
         axes = [table.axes for table in belief.known]
-        what = f"{len(axes)} tables again"
+        what = f"{_tables(len(axes))} again"
         measured = session.measure(axes, left, what, nested=belief.nested, round_number=round_number)
         return belief.learned((), measured, iterations=_LAST_ITERATIONS)
     measured = _measure_singles(session, left, round_number=round_number)
