@@ -16,7 +16,7 @@ from panbayes.consortium.agreement.limits import (
     cells_of_largest,
     cells_text,
 )
-from panbayes.consortium.agreement.strategies.adaptive import COUNTS, ROUNDS, TABLES
+from panbayes.consortium.agreement.strategies.adaptive import COUNTS, ROUNDS, TABLES, granularities
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.protocol.cells import Cells
 from panbayes.consortium.protocol.queries import (
@@ -121,6 +121,37 @@ def test_candidates_have_two_to_four_attributes(axes: tuple[int, ...]) -> None:
     for more in ((0, 1, 2), (0, 1, 2, 3)):
         found = msgspec.structs.replace(choice(groupings=4), candidates=(TableCandidate(more, 0, 0),))
         assert STUDY.plan.complaint(found) is None
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_choice_is_held_to_its_limits_at_every_place(place: int) -> None:
+    """A count, or a candidate, beyond what is said is not hidden by others that are not."""
+    counts, axes = [Count(24, 0)] * 3, list[tuple[int, ...]]([(0, 1)] * 3)
+    counts[place] = Count(25, 0)
+    complaint = STUDY.plan.complaint(msgspec.structs.replace(choice(), counts=tuple(counts)))
+    assert complaint == "the study says picks: at most 24"
+    for odd, text in (((0,), "candidates: of two to four attributes"), ((0, 2), "tables: of attributes of its schema")):
+        axes[place] = odd
+        query = msgspec.structs.replace(choice(), candidates=tuple(TableCandidate(found, 0, 0) for found in axes))
+        assert STUDY.plan.complaint(query) == f"the study says {text}"
+
+
+def test_the_cells_of_a_choice_are_held_to_the_last() -> None:
+    """Tables of 40·40·3 cells: 2,500 of them have the twelve millions."""
+    every = tuple(Grouping(attribute, ()) for attribute in range(3))
+    for number, complaint in ((2500, None), (2501, "the study says tables: at most 12,000,000 cells together")):
+        candidates = (TableCandidate((0, 1, 2), 0, 0),) * number
+        query = msgspec.structs.replace(choice(), groupings=every, candidates=candidates)
+        assert STUDY.plan.complaint(query) == complaint
+
+
+def test_granularities_follow_the_number_of_pairs() -> None:
+    """990 attributes have 489,555 pairs, of which 980,000 candidates hold two each; 991 have too many for that."""
+    assert [granularities(attributes) for attributes in (1, 2, 990, 991)] == [3, 3, 2, 1]
+
+
+def test_a_study_without_a_target_speaks_of_none() -> None:
+    assert STUDY.plan.stages[1].words == "choices of tables"
 
 
 def test_it_asks_twelve_times_at_most() -> None:
