@@ -6,6 +6,7 @@ An estimator adds how a stream of its kind is set up, and what a released tuple 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +35,7 @@ from panbayes.stream.state.store import Store
 __all__ = ["PrivateStream", "check_confidence"]
 
 
-class PrivateStream:
+class PrivateStream(ABC):
     """A stream whose state an intruder may see once."""
 
     __slots__ = ("_coins", "_noise", "_slot", "_store")
@@ -78,9 +79,9 @@ class PrivateStream:
             raise
         return self
 
+    @abstractmethod
     def _check_kind(self, setup: StreamSetup) -> None:
         """Refuse the setup of another kind of stream."""
-        raise NotImplementedError
 
     @property
     def setup(self) -> StreamSetup:

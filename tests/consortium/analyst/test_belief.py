@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.consortium.analyst.adaptive.belief import Belief, Known
-from panbayes.consortium.analyst.adaptive.estimation import Estimate, estimate_given_model, update_by_groups
+from panbayes.consortium.analyst.adaptive.estimation import (
+    Estimate,
+    estimate_given_model,
+    estimate_marginals,
+    update_by_groups,
+)
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from tests.bayesnet.markov.laws import WrittenOut
@@ -150,3 +155,29 @@ def test_a_belief_without_tables_is_independence() -> None:
     assert structure.edges == ()
     for table, single in zip(tables, begun().singles, strict=True):
         assert np.array_equal(table, single.distribution)
+
+
+def test_a_second_count_of_single_attributes_weighs_by_its_variance_and_they_are_estimated_anew() -> None:
+    """Noise of deviation 10 and 20: four fifths of the first and one fifth of the second, with deviation √80."""
+    counts = (np.array([6_000.0, 3_000.0, 900.0, 100.0]), np.array([5_000.0, 5_000.0]))
+    first = [measured(((a, table.size),), table + 50) for a, table in enumerate(counts)]
+    second = [measured(((a, table.size),), table - 200, COARSE) for a, table in enumerate(counts)]
+    belief = Belief.begun(RECORDS, first, ordered=(False, False))
+    again = belief.counted_again(second, ordered=(False, False))
+    for table, (together, law) in zip(counts, again.counted, strict=True):
+        assert together == pytest.approx(table)
+        assert law.deviation == pytest.approx(math.sqrt(80))
+    alone = [
+        estimate_marginals([t for t, _ in again.counted], [law for _, law in again.counted], RECORDS, (False,) * 2)
+    ]
+    for found, by_hand in zip(again.singles, *alone, strict=True):
+        assert found.distribution == pytest.approx(by_hand.distribution)
+    assert again.nested == belief.nested
+
+
+def test_the_noise_of_single_attributes_costs_the_bits_of_its_variance() -> None:
+    """v/(2·n·c) nats in a cell of c of n records, and no more than the cell has."""
+    law, variance = np.array([0.5, 0.4999, 0.0001]), np.array([400.0, 900.0, 400.0])
+    belief = replace(begun(), singles=(Estimate(law, variance),) * 3)
+    cells = 400 / (2 * 1e8 * 0.5) + 900 / (2 * 1e8 * 0.4999) + 0.0001
+    assert belief.noise_of_singles == pytest.approx(3 * cells / math.log(2))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import os
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,29 +77,29 @@ class _Errors:
         return float(optimize.brentq(lambda h: self.within(h) - confidence, 0.0, top, xtol=1e-12))
 
 
-class _Thinned:
+class _Thinned(ABC):
     """What every statistic by panels does; it adds ``value`` and ``bend``."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """What users and state files call it."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def figure(self) -> str:
         """What its error is the error of."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def bend(self) -> int:
         """The number of visits from which the value stays the same."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value(self, visits: NDArray[np.float64]) -> NDArray[np.float64]:
         """What a user with so many visits adds to the figure."""
-        raise NotImplementedError
 
     @property
     def repeatable(self) -> bool:
