@@ -31,7 +31,8 @@ from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.local.learn import learn
 from panbayes.schema.schema import Schema
-from panbayes.tables.table import Table, code_type
+from panbayes.tables.codes import code_type
+from panbayes.tables.table import Table
 
 __all__ = ["run"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -22,10 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.data import diabetes
+from bench.memory import peak_memory
 from panbayes.bayesnet.learning.scores.registry import scores
 from panbayes.bayesnet.table_counts import ExactCounts
+from panbayes.tables.codes import Codes
 from panbayes.tables.counting.count_tables import CountTables, all_pairs, all_triples
-from panbayes.tables.table import Codes, Table
+from panbayes.tables.table import Table
 
 __all__ = ["run"]
 
@@ -113,20 +114,6 @@ def memory(codes: Codes, sizes: Sequence[int]) -> None:
         command = [sys.executable, "-m", "bench.counting", str(path), json.dumps(list(sizes))]
         peak = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     print(f"peak memory of counting all pairs and triples: {peak / 1e6:.0f} MB (target: under 600)")
-
-
-def peak_memory() -> int:
-    """Return the largest resident size of this process so far, in bytes.
-
-    Linux reports in ``ru_maxrss`` also the size of the process that started this one, so its status file is preferred.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def count_and_print_peak(path: str, sizes: Sequence[int]) -> None:

@@ -22,7 +22,8 @@ from bench.stress_tables import STRESS, make
 from panbayes.bayesnet.network import Network
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
-from panbayes.tables.table import Table, code_type
+from panbayes.tables.codes import code_type
+from panbayes.tables.table import Table
 
 __all__ = ["NETWORKS", "Subject", "as_table", "split", "subject"]
 

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from panbayes.stream.turns import Window as Window
     from panbayes.stream.visits_estimate import Share as Share
     from panbayes.stream.visits_estimate import VisitsEstimate as VisitsEstimate
+    from panbayes.tables.sources.file import File as File
     from panbayes.tables.table import Table as Table
 
 _PLACES: Final = {
@@ -72,6 +73,7 @@ _PLACES: Final = {
     "DistinctCounter": "panbayes.stream.distinct_counter",
     "DistinctEstimate": "panbayes.stream.distinct_estimate",
     "Expectation": "panbayes.bayesnet.results",
+    "File": "panbayes.tables.sources.file",
     "FlippedCopies": "panbayes.stream.flipped_copy",
     "FlippedCopy": "panbayes.stream.flipped_copy",
     "HolderFailedError": "panbayes.errors",
@@ -109,6 +111,7 @@ __all__ = [
     "DistinctCounter",
     "DistinctEstimate",
     "Expectation",
+    "File",
     "FlippedCopies",
     "FlippedCopy",
     "HolderFailedError",

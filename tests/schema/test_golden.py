@@ -13,6 +13,10 @@ from panbayes.schema.schema import Schema, dump_schema
 GOLDEN = Path(__file__).parent / "golden"
 
 EXPECTED = {
+    "dates_and_mappings": (
+        "caabe4c35e0c66c5e4794f8b644b2d958802b66838f2c757e1d6cc60fad276a6",
+        "90386c6947ab2e2b1d224e11d1738567c97fe29ba53925fc9f856eb56260a3cb",
+    ),
     "drafted": (
         "bb6d07a717803cefe617f8832e7aeb5f2b82f7b7152ed8c8baf60339db252d7a",
         "94bbaa7a7c99227117e0dcd0432cb2aa07d15d4dd45690d8fb2d8c37251287db",

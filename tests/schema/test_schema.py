@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panbayes.errors import InputError
-from panbayes.schema.attribute import Attribute, Scalar, label_text
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.domains import Scalar, label_text
 from panbayes.schema.schema import Schema, Unit, dump_schema
 from tests.tables.strategies import attributes, schemas
 
@@ -43,7 +44,7 @@ def test_a_good_schema() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ("version = 1", "version = 2", 1, "version: found 2; this panbayes reads versions 1 to 1"),
+        ("version = 1", "version = 3", 1, "version: found 3; this panbayes reads versions 1 to 2"),
         ("version = 1", "version = true", 1, "version: found a boolean"),
         ('status = "approved"', 'status = "signed"', 3, 'status: found "signed"; give "draft" or "approved"'),
         ('name = "clinic"', "name = 3", 2, "name: found an integer"),

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 from hypothesis import strategies as st
 
-from panbayes.schema.attribute import Attribute, Scalar
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.domains import Scalar
 from panbayes.schema.schema import Schema, Unit
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(lambda t: t.strip() != "")

@@ -28,3 +28,12 @@ def test_persons_and_kept_records() -> None:
     schema = Schema("s", (Attribute("a", categories=("x",)),), unit=Unit("who", 1))
     fit = check_table(pl.DataFrame({"who": [1, 1, 2, None], "a": ["x", "x", "x", "x"]}), schema)
     assert (fit.records, fit.unnamed, fit.persons, fit.kept, fit.clean) == (4, 1, 2, 2, True)
+
+
+def test_dates_beyond_the_bounds_and_what_is_no_date() -> None:
+    day = Attribute("d", period="month", between=("2020-01", "2020-12"), missing="missing")
+    code = Attribute("c", mapping="atc-groups", missing="missing")
+    frame = pl.DataFrame({"d": ["2019-01-01", "01/02/2020", "2020-05-05"], "c": ["A10BA02", "aspirin", None]})
+    dates, codes = check_table(frame, Schema("s", (day, code))).attributes
+    assert (dates.outside, dates.outside_to, dates.missing, dates.missing_to) == (1, "the end periods", 1, "missing")
+    assert (codes.outside, codes.outside_to, codes.missing) == (1, "V various", 1)

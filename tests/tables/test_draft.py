@@ -15,18 +15,22 @@ from hypothesis import strategies as st
 
 from panbayes.consortium.local.learn import learn
 from panbayes.errors import InputError
+from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit, dump_schema
 from panbayes.tables.check import check_table
-from panbayes.tables.draft import BINS, draft_schema, propose
+from panbayes.tables.draft import draft_schema, propose
+from panbayes.tables.draft_choice import BINS
+from panbayes.tables.draft_summary import KEPT, ColumnSummary
+from panbayes.tables.sources.batch import Column
 from panbayes.tables.table import Table
 
 
 def drafted(frame: pl.DataFrame, *, other: tuple[str, ...] = (), unit: Unit | None = None) -> Schema:
-    return Schema.parse(draft_schema(frame, name="t", other=other, unit=unit))
+    return Schema.parse(draft_schema(frame, name="t", other=other, unit=unit).text)
 
 
 def test_a_draft_says_what_it_is_and_what_to_check() -> None:
-    text = draft_schema(pl.DataFrame({"x": ["a", "b"]}), name="t")
+    text = draft_schema(pl.DataFrame({"x": ["a", "b"]}), name="t").text
     assert re.search(r'^status = "draft"$', text, re.MULTILINE)
     comments = " ".join(line for line in text.splitlines() if line.startswith("#"))
     for phrase in ("read off private data", "does not make it private", "rare category", "highest value", "identify"):
@@ -35,26 +39,159 @@ def test_a_draft_says_what_it_is_and_what_to_check() -> None:
         Schema.parse(text).require_approved()
 
 
-def test_distinct_values_become_categories_up_to_256() -> None:
+def test_what_becomes_of_a_column() -> None:
     frame = pl.DataFrame(
         {
-            "whole": [i % 256 for i in range(600)],
+            "few": [i % 20 for i in range(600)],
+            "whole": [i % 21 for i in range(600)],
             "many": [i % 257 for i in range(600)],
             "real": [(i % 3) / 2 for i in range(600)],
-            "text": [f"v{i % 256}" for i in range(600)],
+            "text": [f"v{i % 20}" for i in range(600)],
+            "texts": [f"v{i % 256}" for i in range(600)],
             "flag": [i % 2 == 0 for i in range(600)],
             "day": [dt.date(2026, 1, 1 + i % 3) for i in range(600)],
             "code": [f"{i % 5:03d}" for i in range(600)],
+            "blank": [f" {'ab'[i % 2]} " for i in range(600)],
         }
     )
     attributes = {a.name: a for a in drafted(frame).attributes}
-    assert attributes["whole"].categories == tuple(range(256))
-    assert attributes["many"].categories == ()
-    assert len(attributes["text"].categories) == 256
+    assert attributes["few"].categories == tuple(range(20))
+    assert attributes["whole"].bins == tuple(range(21))
+    assert attributes["many"].bins == tuple(range(0, 261, 20))
+    assert (len(attributes["text"].categories), attributes["text"].other) == (20, None)
+    assert (len(attributes["texts"].categories), attributes["texts"].other) == (256, "other")
     assert attributes["real"].categories == (0, 0.5, 1)
     assert attributes["flag"].categories == (False, True)
-    assert attributes["day"].categories == ("2026-01-01", "2026-01-02", "2026-01-03")
+    assert (attributes["day"].period, attributes["day"].between) == ("day", ("2026-01-01", "2026-01-03"))
     assert attributes["code"].categories == ("000", "001", "002", "003", "004")
+    assert attributes["blank"].categories == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("days", "period", "bounds"),
+    [
+        (61, "day", ("2020-01-01", "2020-03-02")),
+        (62, "month", ("2020-01", "2020-03")),
+        (5 * 366, "quarter", ("2020-Q1", "2025-Q1")),
+        (15 * 366, "year", ("2020", "2035")),
+    ],
+)
+def test_dates_get_a_period_by_their_span(days: int, period: str, bounds: tuple[str, str]) -> None:
+    first = dt.date(2020, 1, 1)
+    frame = pl.DataFrame({"seen": [f"{first} 08:00:00", str(first + dt.timedelta(days)), None]})
+    attribute = drafted(frame).attributes[0]
+    assert (attribute.period, attribute.between, attribute.missing) == (period, bounds, "missing")
+
+
+def test_dates_of_birth_become_ages() -> None:
+    attribute = drafted(pl.DataFrame({"Date_of_birth": ["1950-01-01", "2001-02-03"]})).attributes[0]
+    assert attribute.age_at == f"{dt.date.today().year}-01-01"
+    assert attribute.bins == tuple(range(0, 121, 10))
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (["31.12.2020", "1.2.2020"], 'format = "%d.%m.%Y"'),
+        (["01/02/2020", "11/12/2020"], 'format = "%d/%m/%Y" or "%m/%d/%Y", only you can know which'),
+        (["12/31/2020", "01/02/2020"], 'format = "%m/%d/%Y"'),
+        (["20201231", "20200101"], 'format = "%Y%m%d"'),
+        (["31DEC2020"], 'format = "%d%b%Y"'),
+        (["12/31/2020 01:15 PM"], 'format = "%m/%d/%Y %I:%M %p"'),
+    ],
+)
+def test_other_dates_are_left_out_with_the_format_to_declare(texts: list[str], told: str) -> None:
+    found = propose(pl.DataFrame({"d": texts, "x": ["a"] * len(texts)}), other=(), missing_values=(), unit_column=None)
+    assert [a.name for a in found.attributes] == ["x"]
+    assert found.left_out["d"].endswith(told)
+
+
+def test_codes_of_public_lists_are_known() -> None:
+    frame = pl.DataFrame(
+        {
+            "medicine": [f"{'ABCN'[i % 4]}{i % 9 + 1:02}AA{i % 50:02}" for i in range(600)],
+            "cause": [f"{'ABCDE'[i % 5]}{i % 90:02}.{i % 10}" for i in range(600)],
+            "diag_1": [["V57", "250.01", "8", "428", f"{i % 300 + 200}"][i % 5] for i in range(600)],
+            "number": [f"{i % 300 + 200}" for i in range(600)],
+            "word": [f"x{i % 300}" for i in range(600)],
+            "room": [f"A{i % 3:02}" for i in range(600)],
+            "patient": [f"P{i % 300}" for i in range(600)],
+            "drug": [f"A{i % 30:02}AA{i % 50:02}" for i in range(600)],
+        }
+    )
+    found = propose(frame, other=(), missing_values=(), unit_column=None)
+    lists = {a.name: a.mapping for a in found.attributes}
+    assert lists["medicine"] == Attribute("x", mapping="atc-groups").mapping
+    assert lists["cause"] == Attribute("x", mapping="icd10-chapters").mapping
+    assert lists["diag_1"] == Attribute("x", mapping="icd9-chapters").mapping
+    assert (lists["number"], lists["room"]) == (None, None)
+    assert set(found.left_out) == {"word", "patient"}
+    assert lists["drug"] == lists["medicine"]
+    assert all(a.other for a in found.attributes if a.mapping)
+
+
+def test_a_few_words_among_numbers_count_as_missing() -> None:
+    numbers = [str(i % 100) for i in range(95)]
+    attribute = drafted(pl.DataFrame({"x": [*numbers, *["<5"] * 5]})).attributes[0]
+    assert (attribute.bins, attribute.missing) == ((), None), "few distinct values: the word is one of them"
+    many = [str(i) for i in range(950)]
+    attribute = drafted(pl.DataFrame({"x": [*many, *["<5"] * 50]})).attributes[0]
+    assert (attribute.bins[0], attribute.bins[-1], attribute.missing) == (0, 950, "missing")
+    assert propose(
+        pl.DataFrame({"x": [*many, *["<5"] * 51], "y": ["a"] * 1001}), other=(), missing_values=(), unit_column=None
+    ).left_out
+
+
+def test_whom_a_record_belongs_to_is_suggested() -> None:
+    twice = [f"p{i // 2}" for i in range(800)]
+    frame = pl.DataFrame({"patient_id": twice, "visit": [f"v{i}" for i in range(800)], "x": ["a", "b"] * 400})
+    found = propose(frame, other=(), missing_values=(), unit_column=None)
+    assert found.advice == (
+        '"patient_id" seems to say whom a record belongs to, and comes again: then draft with --unit "patient_id"',
+    )
+    assert propose(frame, other=(), missing_values=(), unit_column="patient_id").advice == ()
+    once = frame.with_columns(pl.Series("patient_id", [f"p{i}" for i in range(800)]))
+    assert propose(once, other=(), missing_values=(), unit_column=None).advice == ()
+
+
+def test_columns_are_chosen_freely() -> None:
+    frame = pl.DataFrame({"a": [1], "b": [2], "c": [3]})
+    assert Schema.draft(frame, keep=["c", "a"]).names == ("a", "c")
+    assert Schema.draft(frame, drop=["a"]).names == ("b", "c")
+    assert Schema.draft(frame, keep=["a", "b"], drop=["a"]).names == ("b",)
+    with pytest.raises(InputError, match=r'^keep: "d" is not a column of the data; known: a, b, c'):
+        Schema.draft(frame, keep=["d"])
+    with pytest.raises(InputError, match=r'^drop: "\*" is not a column'):
+        Schema.draft(frame, drop=["*"])
+    with pytest.raises(InputError, match="keep at least one column"):
+        Schema.draft(frame, drop=["a", "b", "c"])
+
+
+def test_a_draft_is_the_same_in_one_batch_and_in_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = 3000
+    frame = pl.DataFrame(
+        {
+            "n": [i * 7 % 1000 for i in range(rows)],
+            "t": [f"v{i % 250}" for i in range(rows)],
+            "d": [dt.date(2020, 1, 1) + dt.timedelta(i % 900) for i in range(rows)],
+            "patient": [f"p{i % 1500}" for i in range(rows)],
+            "late": [None] * (rows - 1) + ["x"],
+        }
+    )
+    whole = draft_schema(frame, name="t")
+    monkeypatch.setattr("panbayes.tables.sources.batch.BATCH_RECORDS", 100)
+    assert draft_schema(frame, name="t").text == whole.text
+    assert whole.proposal.advice, "a person's records may lie in different batches"
+
+
+def test_the_sample_of_many_values_does_not_depend_on_batches() -> None:
+    texts = pl.Series([f"v{i}" for i in range(3000)])
+    whole, parts = ColumnSummary("x"), ColumnSummary("x")
+    whole.add(Column(texts), (), decimal_comma=False)
+    for start in range(0, 3000, 100):
+        parts.add(Column(texts[start : start + 100]), (), decimal_comma=False)
+    assert whole.values == parts.values
+    assert (len(whole.values), whole.many, whole.repeats) == (KEPT, True, False)
 
 
 @given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e9))
@@ -89,9 +226,9 @@ def test_texts_beyond_256_are_left_out_and_ids_are_pointed_at() -> None:
     frame = pl.DataFrame(
         {"name": [f"p{i}" for i in range(300)], "id": range(300), "x": ["a", "b"] * 150, "none": [None] * 300}
     )
-    text = draft_schema(frame, name="t")
+    text = draft_schema(frame, name="t").text
     assert Schema.parse(text).names == ("id", "x")
-    assert '# left out: "name" (300 distinct texts: an identifier or free text?)' in text
+    assert '# left out: "name" (257 distinct texts or more: an identifier or free text?)' in text
     assert '# left out: "none" (every value is missing)' in text
     assert "an identifier? Then remove it" in text
 
@@ -113,7 +250,9 @@ def test_unknown_columns_are_named() -> None:
 def test_the_public_way_to_a_draft(tmp_path: Path) -> None:
     frame = pl.DataFrame({"who": ["a", "b"], "x": [1, None], "y": ["u", "?"]})
     schema = Schema.draft(frame, name="t", other=["x"], unit=Unit("who", 2), missing_values=())
-    assert schema == Schema.parse(draft_schema(frame, name="t", other=["x"], unit=Unit("who", 2), missing_values=()))
+    assert schema == Schema.parse(
+        draft_schema(frame, name="t", other=["x"], unit=Unit("who", 2), missing_values=()).text
+    )
     assert (schema.status, schema.names, schema.attributes[1].categories) == ("draft", ("x", "y"), ("?", "u"))
     frame.write_csv(tmp_path / "t.csv")
     assert Schema.draft(str(tmp_path / "t.csv")).names == ("who", "x", "y")
@@ -158,7 +297,7 @@ def test_a_table_fits_its_own_draft(data: st.DataObject) -> None:
 
 def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(",sex\n0,F\n1,M\n")  # as pandas writes a frame with its index
-    text = draft_schema(tmp_path / "t.csv", name="t")
+    text = draft_schema(tmp_path / "t.csv", name="t").text
     assert "# left out: a column without a name (row numbers?)" in text
     assert Schema.parse(text).names == ("sex",)
 
@@ -175,7 +314,7 @@ def test_learning_warns_of_every_attribute_that_nobody_has_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "clinic.toml"
-    text = draft_schema(KURU, name="t").replace('status = "draft"', 'status = "approved"')
+    text = draft_schema(KURU, name="t").text.replace('status = "draft"', 'status = "approved"')
     path.write_text(text)
     learn(KURU, path, epsilon=1, simulate=7)
     told = capsys.readouterr().err

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations, product
 
 import numpy as np
 import polars as pl
@@ -10,31 +12,46 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panbayes.errors import InputError
-from panbayes.schema.attribute import Attribute, Scalar
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.blanks import BLANKS, stripped
+from panbayes.schema.domains import Scalar
 from panbayes.schema.schema import Schema
-from panbayes.tables.encoding import decode_column, encode_column, missing_mask, outside_mask
-from panbayes.tables.table import Table, code_type
+from panbayes.tables.codes import code_type
+from panbayes.tables.decoding import decode_column
+from panbayes.tables.encoding import EARLIER, Rules, encode_column, missing_mask, outside_mask
+from panbayes.tables.numbers import as_numbers
+from panbayes.tables.table import Table
 from panbayes.tables.texts import value_text
 from tests.tables.strategies import anything, attributes, numbers, schemas
 
+TODAY = Rules()
 
-def reference_code(value: object, attribute: Attribute, missing_values: Sequence[str]) -> int:
-    """Encode one value by the rules as written in panbayes.schema.attribute, one value at a time."""
+
+def reference_code(value: object, attribute: Attribute, missing_values: Sequence[str], rules: Rules = TODAY) -> int:
+    """Encode one value by the rules as panbayes.tables.encoding writes them down, one value at a time."""
     labels = attribute.labels[: attribute.regular]
+    own = labels if attribute.categories else ()
     written = value_text(value)
-    if written in missing_values and not (attribute.categories and written in labels):
-        written = None
-    if written is None:
-        if attribute.missing is not None:
-            return attribute.size - 1
-        if attribute.impute is not None:
-            return reference_code(attribute.impute, attribute, ())
-        return attribute.regular if attribute.other is not None else attribute.regular - 1
+    outside = attribute.regular if attribute.other is not None else attribute.regular - 1
+    if attribute.missing is not None:
+        missing = attribute.size - 1
+    elif attribute.impute is not None:
+        missing = reference_code(attribute.impute, replace(attribute, impute=None), (), rules)
+    else:
+        missing = outside
+    if written is None or (written in missing_values and written not in own):
+        return missing
+    bare = stripped(written)
+    blank_markers = {stripped(marker) for marker in missing_values} - {stripped(label) for label in own}
     if attribute.numeric:
+        if rules.strip and bare in blank_markers:
+            return missing
         try:
-            number = float({"true": "1", "false": "0"}.get(written.strip().lower(), written))
+            number = float({"true": "1", "false": "0"}.get(bare.lower(), bare))
         except ValueError:
             number = math.nan
+        if math.isnan(number) and rules.words_missing:
+            return outside if attribute.other is not None and bare == stripped(attribute.other) else missing
         if attribute.bins:
             edges = attribute.bins
             for i in range(attribute.regular):
@@ -44,40 +61,135 @@ def reference_code(value: object, attribute: Attribute, missing_values: Sequence
             if attribute.other is not None:
                 return attribute.regular
             return 0 if number < edges[0] else attribute.regular - 1
-        for i, known in enumerate(attribute.categories):
-            if float(known) == number:
-                return i
-    else:
-        text = written.lower() if attribute.boolean else written
-        if text in labels:
-            return labels.index(text)
-    return attribute.regular if attribute.other is not None else attribute.regular - 1
+        return next((i for i, known in enumerate(attribute.categories) if float(known) == number), outside)
+    text = written.lower() if attribute.boolean else written
+    if text in labels:
+        return labels.index(text)
+    if not rules.strip:
+        return outside
+    text = bare.lower() if attribute.boolean else bare
+    if text in labels:
+        return labels.index(text)
+    alike = [i for i, label in enumerate(labels) if stripped(label) == text]
+    return alike[0] if alike else missing if bare in blank_markers else outside
 
 
 MARKERS = ("?", "NA", "1", "true")
 
 
-@given(anything, attributes())
+@given(anything, attributes(), st.sampled_from([Rules(), EARLIER]))
 @settings(max_examples=300)
-def test_any_value_gets_the_code_the_rules_give(values: pl.Series, attribute: Attribute) -> None:
-    codes = encode_column(values, attribute, MARKERS)
+def test_any_value_gets_the_code_the_rules_give(values: pl.Series, attribute: Attribute, rules: Rules) -> None:
+    codes = encode_column(values, attribute, MARKERS, rules=rules)
     assert codes.shape == (values.len(),)
     assert np.all((codes >= 0) & (codes < attribute.size))
     if values.dtype in (pl.String, pl.Float64, pl.Boolean, pl.Int64):
         plain = [v for v in values.to_list() if not (isinstance(v, str) and _python_only(v))]
-        again = encode_column(pl.Series("x", plain, dtype=values.dtype), attribute, MARKERS)
-        assert again.tolist() == [reference_code(value, attribute, MARKERS) for value in plain]
+        again = encode_column(pl.Series("x", plain, dtype=values.dtype), attribute, MARKERS, rules=rules)
+        assert again.tolist() == [reference_code(value, attribute, MARKERS, rules) for value in plain]
 
 
 def _python_only(text: str) -> bool:
-    """Texts that Python's float() reads as numbers and a data frame may not: 1_0, ٣, nan, other spaces."""
-    stripped = text.strip()
-    return (
-        not stripped.isascii()
-        or "_" in stripped
-        or stripped.lower().lstrip("+-") in ("nan", "inf", "infinity")
-        or stripped != text
+    """Texts that Python's float() reads as numbers and a data frame does not: 1_0, ٣, other spaces."""
+    bare = text.strip()
+    return not bare.isascii() or "_" in bare or bare != stripped(text)
+
+
+SMALL = [
+    first + middle + last for first in ("", " ", "\t") for middle in ("", "a", "a b", "1", "?") for last in ("", " ")
+]
+
+
+@pytest.mark.parametrize("rules", [Rules(), EARLIER])
+def test_blanks_around_texts_exhaustively(rules: Rules) -> None:
+    """Every pair of categories and every pair of markers out of texts that differ by blanks alone."""
+    values = pl.Series(SMALL)
+    for first, second in permutations(("a", " a", "a ", "1", " ?"), 2):
+        domains = [Attribute("x", categories=(first, second), other="other", missing="missing")]
+        domains.append(Attribute("x", categories=(1, 2), other="\ta", missing="missing"))
+        domains.append(Attribute("x", bins=(0, 1), other="a b", missing="missing"))
+        for attribute, markers in product(domains, permutations(("", " a", "a", "1", "?", " 1"), 2)):
+            expected = [reference_code(value, attribute, markers, rules) for value in SMALL]
+            assert encode_column(values, attribute, markers, rules=rules).tolist() == expected
+
+
+def test_blanks_are_what_data_frames_strip() -> None:
+    characters = [chr(code) for code in range(0x11_0000) if not 0xD800 <= code < 0xE000]
+    bare = pl.Series([f"{one}a{one}" for one in characters]).str.strip_chars()
+    assert [one for one, text in zip(characters, bare, strict=True) if text == "a"] == sorted(BLANKS)
+
+
+def test_a_blank_after_each_comma_makes_nobody_another() -> None:
+    sex = Attribute("sex", categories=("Female", "Male"))
+    assert encode_column(pl.Series([" Female", "Male ", "\u00a0Male"]), sex, ("?",)).tolist() == [0, 1, 1]
+    assert encode_column(pl.Series([" Female", "Male "]), sex, ("?",), rules=EARLIER).tolist() == [1, 1]
+
+
+def test_labels_come_before_markers_that_differ_by_blanks() -> None:
+    day = Attribute("x", categories=("2020-01-01", "b"), missing="missing")
+    values = pl.Series(["2020-01-01 00:00:00", " 2020-01-01 00:00:00", " 2020-01-01"])
+    assert encode_column(values, day, ("2020-01-01 00:00:00",)).tolist() == [2, 0, 0]
+    bins = Attribute("x", bins=(0, 1, 2), missing="missing")
+    assert encode_column(pl.Series(["[0, 1)"]), bins, ("[0, 1)",), rules=EARLIER).tolist() == [2]
+    assert encode_column(pl.Series(["[0, 1)"]), bins, (), rules=EARLIER).tolist() == [1]
+
+
+def test_words_where_numbers_belong_are_missing() -> None:
+    words = pl.Series(["ten", "1,5", "nan", "12", "inf", "-inf", "other", "1e400"])
+    age = Attribute("age", bins=(0, 10, 20), missing="missing")
+    assert encode_column(words, age, ()).tolist() == [2, 2, 2, 1, 1, 0, 2, 1]
+    assert encode_column(words, age, (), rules=EARLIER).tolist() == [1, 1, 1, 1, 1, 0, 1, 1]
+    assert encode_column(words, age, (), decimal_comma=True).tolist() == [2, 0, 2, 1, 1, 0, 2, 1]
+    wide = Attribute("age", bins=(0, 10, 20), other="other", missing="missing")
+    assert encode_column(words, wide, ()).tolist() == [3, 3, 3, 1, 2, 2, 2, 2]
+    few = Attribute("n", categories=(1.5, 12), missing="missing")
+    assert encode_column(words, few, (), decimal_comma=True).tolist() == [2, 0, 2, 1, 1, 1, 2, 1]
+    text = Attribute("n", categories=("1,5", "1.5"), other="other")
+    assert encode_column(pl.Series(["1,5", "1.5", "1,50"]), text, (), decimal_comma=True).tolist() == [0, 1, 2]
+
+
+def comma_number(text: str) -> float | None:
+    """Read one text that has a comma, letter by letter."""
+    text = text.strip()
+    sign = -1.0 if text.startswith("-") else 1.0
+    whole, comma, rest = text.removeprefix("-").removeprefix("+" if text.startswith("+") else "").partition(",")
+    mantissa, power, exponent = rest.partition("e")
+    if not comma or not set(mantissa) <= set("0123456789") or not (whole or mantissa):
+        return None
+    if power and not exponent.removeprefix("-").isdigit():
+        return None
+    first, *groups = whole.split(next((mark for mark in ". \u00a0\u202f" if mark in whole), "."))
+    if groups and (not 1 <= len(first) <= 3 or any(len(group) != 3 for group in groups)):
+        return None
+    digits = first + "".join(groups)
+    if digits and not (digits.isascii() and digits.isdigit()):
+        return None
+    return sign * float(f"{digits or '0'}.{mantissa or '0'}e{exponent or '0'}")
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.text("0123.,- e\u00a0", max_size=9),
+            st.from_regex(r"[+-]?[0-9]{0,4}([. \u00a0\u202f][0-9]{2,3}){0,3},[0-9]{0,3}(e-?[0-9])?", fullmatch=True),
+        ),
+        min_size=1,
+        max_size=30,
     )
+)
+@settings(max_examples=300)
+def test_a_decimal_comma_is_read_value_by_value(texts: list[str]) -> None:
+    values = pl.Series(texts, dtype=pl.String)
+    plain = as_numbers(values).to_list()
+    for text, without, found in zip(texts, plain, as_numbers(values, decimal_comma=True).to_list(), strict=True):
+        assert found == (comma_number(text) if "," in text else without), text
+        assert without is None or "," not in text
+
+
+def test_thousands_are_never_guessed() -> None:
+    texts = ["1.234", "1,234", "1.234,5", "1 234,5", "1.234.567", "1,234.5", "12.34,5", "1.234 567,5", ",5", "5,", ","]
+    found = as_numbers(pl.Series(texts), decimal_comma=True).to_list()
+    assert found == [1.234, 1.234, 1234.5, 1234.5, None, None, None, None, 0.5, 5.0, None]
 
 
 @given(attributes(), st.lists(numbers, max_size=20))

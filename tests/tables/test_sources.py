@@ -55,7 +55,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "return.csv": (b'\r"', "has a header with quotes that do not match"),
     "quote.csv": (b'sex,"age\nF,1\n', "has a header with quotes that do not match"),
     "nul.csv": (b"sex,age\0\nF,1\n", "is a binary file"),
-    "png.csv": (b"\x89PNG\r\n\x1a\n\xff\xfe\xff", "is not UTF-8 text"),
+    "png.csv": (b"\x89PNG\r\n\x1a\n\xff\xfe\xff", "is a picture, which is not read"),
     "latin.csv": ("sex,âge\nF,1\n".encode("latin-1"), "is not UTF-8 text"),
     "twice.csv": (b"sex,age,sex\nF,1,M\n", 'has two columns "sex"'),
     "columns.csv": (b"sex,height\nF,1\n", 'has no column "age", which the schema names'),

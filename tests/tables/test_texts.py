@@ -22,12 +22,14 @@ from hypothesis import strategies as st
 
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
-from panbayes.tables.encoding import as_numbers, encode_column
+from panbayes.tables.encoding import encode_column
+from panbayes.tables.numbers import as_numbers
 from panbayes.tables.sources.dispatch import read_frame, sources
 from panbayes.tables.sources.source import Source
 from panbayes.tables.table import Table
 from panbayes.tables.texts import as_text, text_column, value_text
 from panbayes.tables.units import first_records
+from tests.tables.test_source_contract import FORMS, put
 
 naive = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1))
 aware = st.datetimes(
@@ -60,7 +62,7 @@ TYPED: dict[str, tuple[pl.DataType | type[pl.DataType], st.SearchStrategy[Any]]]
     "lists": (pl.List(pl.Int64), st.lists(st.integers(0, 9), max_size=3)),
 }
 FRAMES = [source for source in sources() if source.convert is not None]
-FILES = [(source, suffix) for source in sources() for suffix in source.suffixes if source.write is not None]
+FRAME_FORMS = [form for form in FORMS if form.values[0] in FRAMES]
 
 
 def texts_of(values: Sequence[object]) -> list[str | None]:
@@ -94,18 +96,47 @@ def test_every_frame_gives_a_value_its_text(source: Source, kind: str, data: st.
     assert found == texts_of(column.to_list())
 
 
-@pytest.mark.parametrize("source", [source for source, suffix in FILES if suffix == ".parquet"])
+@pytest.mark.parametrize(("source", "suffix"), [form for form in FORMS if form not in FRAME_FORMS])
 @pytest.mark.parametrize("kind", TYPED)
 @settings(max_examples=10)
 @given(data=st.data())
-def test_a_typed_file_gives_a_value_its_text(source: Source, kind: str, data: st.DataObject) -> None:
+def test_every_file_and_stream_gives_a_value_its_text(
+    source: Source, suffix: str, kind: str, data: st.DataObject
+) -> None:
     dtype, cell = TYPED[kind]
     column = pl.Series("x", data.draw(st.lists(st.none() | cell, min_size=1, max_size=6)), dtype=dtype)
+    expected = texts_of(column.to_list())
+    if source.name == "Excel":
+        expected = [text or None for text in expected]  # an empty text is an empty cell
+    # A text file holds texts; what the other kinds hold has types.
+    held = column if source.name not in ("CSV", "Excel") else text_column("x", column.to_list())
+    frame = pl.DataFrame({"x": held, "number of the record": range(len(column))})
     with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "t.parquet"
-        assert source.write is not None
-        source.write(pl.DataFrame([column]), path, ".parquet")
-        assert as_text(read_frame(path, argument="t")["x"]).to_list() == texts_of(column.to_list())
+        found = read_frame(put(frame, source, suffix, Path(place) / "t"), argument="t")["x"]
+    assert as_text(found).to_list() == expected
+
+
+EXTREMES = [-(2**63), -(2**62), -(10**15), -1, 0, 1, 10**15, 2**62, 2**63 - 1]
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [pl.Date, *(pl.Datetime(unit, zone) for unit in ("ms", "us", "ns") for zone in (None, "UTC", "Asia/Kolkata"))],
+)
+def test_no_day_and_no_time_is_out_of_reach(dtype: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    """Files hold any number as a day; such a value must not end the reading of the others."""
+    numbers = [number for number in EXTREMES if dtype != pl.Date or abs(number) < 2**31] + [2**31 - 1, 2932896, 2932897]
+    held = pl.Series("x", [*numbers, None], dtype=pl.Int64 if dtype != pl.Date else pl.Int32)
+    column = held.cast(pl.Int64).cast(dtype) if dtype != pl.Date else held.cast(dtype)
+    found = as_text(column).to_list()
+    assert found == [as_text(column[place : place + 1]).item() for place in range(column.len())]
+    assert found[-1] is None
+    assert found.count(None) == 1
+    assert as_text(pl.Series("x", [[None]] * 3 + [[2]])).to_list()[-1] == "[2]"
+    nested = as_text(column.implode().append(pl.Series("x", [[None]], dtype=pl.List(dtype))))
+    assert nested.null_count() == 0
+    assert nested[1] == "[None]"
+    assert capfd.readouterr().err == ""
 
 
 class _Mute:

@@ -31,8 +31,11 @@ from panbayes.errors import InputError, nearest
 from panbayes.privacy.statement import PrivacyStatement
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
+from panbayes.tables.codes import Codes, code_type
+from panbayes.tables.decoding import Within, value_draws
 from panbayes.tables.sources.dispatch import FrameKind, convert_frame, frame_kind, frame_sources, read_frame
-from panbayes.tables.table import Codes, Table, code_type
+from panbayes.tables.sources.file import name_of
+from panbayes.tables.table import Table
 
 __all__ = ["Network", "Seed", "read_bif"]
 
@@ -114,17 +117,19 @@ class Network(Factors):
         """
         return log_probabilities(self.structure, self.tables, self._encoded(data).codes)
 
-    def sample(self, n: int, seed: Seed = None, given: Evidence | None = None) -> Any:
+    def sample(self, n: int, seed: Seed = None, given: Evidence | None = None, *, within: Within = "midpoint") -> Any:
         """Draw ``n`` records, exactly from the joint distribution, or exactly from it given evidence.
 
         They come as a data frame of the kind the network was learned from (polars unless it says otherwise), hence Any;
-        :meth:`sample_table` is the typed way. The same ``seed`` draws the same records.
+        :meth:`sample_table` is the typed way. The same ``seed`` draws the same records. A bin or a period of dates
+        gives its middle, or ``within="uniform"`` a value drawn from it.
 
         >>> drawn = Network.example().sample(3, seed=1, given={"grass": "wet"})
         >>> drawn.shape, drawn["grass"].to_list()
         ((3, 3), ['wet', 'wet', 'wet'])
         """
-        return self.sample_table(n, seed, given).frame()
+        drawn = self.sample_table(n, seed, given)
+        return drawn.frame(draw=value_draws(within, seed))
 
     def sample_table(self, n: int, seed: Seed = None, given: Evidence | None = None) -> Table:
         """Draw ``n`` records as :meth:`sample` does, and leave them encoded.
@@ -262,7 +267,7 @@ class Network(Factors):
         position(self.schema, target, argument="target")
         if isinstance(data, Table):
             return convert_frame(self.classify_table(data, target).decoded(), data.kind)
-        argument = str(data) if isinstance(data, str | Path) else "data"
+        argument = name_of(data, "data")
         records = read_frame(data, argument=argument)
         if target not in records.columns:
             records = records.with_columns(pl.lit(None).alias(target))

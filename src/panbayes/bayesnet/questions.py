@@ -8,7 +8,8 @@ from typing import TypeAlias
 import numpy as np
 
 from panbayes.errors import InputError, nearest
-from panbayes.schema.attribute import Attribute, Scalar, label_text
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.domains import Scalar, label_text
 from panbayes.schema.schema import Schema
 
 __all__ = ["Evidence", "code_of", "evidence_codes", "impossible", "position"]

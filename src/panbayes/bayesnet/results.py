@@ -21,8 +21,9 @@ from panbayes.bayesnet.questions import code_of
 from panbayes.bayesnet.uncertainty.bounds import NOT_KEPT, Bounds
 from panbayes.display import Card
 from panbayes.errors import InputError
-from panbayes.schema.attribute import Attribute, Scalar
-from panbayes.tables.table import Codes
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.domains import Scalar
+from panbayes.tables.codes import Codes
 
 __all__ = ["INTERVAL", "Classification", "Configuration", "Expectation", "Posterior"]
 

@@ -1,4 +1,4 @@
-"""Exact counts of a table, and the entropies of very many attribute sets without their tables.
+"""Exact counts of records, and the entropies of very many attribute sets without their tables.
 
 The mutual information of a greedy search needs of each table only ``G(S) = Σ c·ln c`` over its cells c, since with n
 records ``I(X; Π) = (G(X, Π) − G(X) − G(Π)) / n + ln n``. Tables of four attributes are mostly empty (95 % of the cells
@@ -13,12 +13,16 @@ which thereby turns into the slice of S at the mode. With ``d(c) = (c+1)·ln(c+1
 Afterwards the same records undo their steps. Each c·ln c is first rounded to a whole number of units, as
 :mod:`panbayes.bayesnet.information_units` does, so all sums are sums of integers and the result is the same to the bit
 as from the tables, with the same proven error.
+
+That needs the codes of all records in one place. Where they are not, G is summed from the tables after all: they add up
+over parts of the records, which G does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -28,6 +32,7 @@ from panbayes.bayesnet.counts import CountArray
 from panbayes.bayesnet.information_units import units
 from panbayes.bayesnet.weight_kernels import set_weights, table_weights
 from panbayes.errors import InputError
+from panbayes.tables.counter import Counter, Facts
 from panbayes.tables.counting.count_tables import CountTables, contingencies
 from panbayes.tables.table import Table
 
@@ -41,29 +46,38 @@ _BATCH_CELLS: Final = 1 << 24
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactCounts:
-    """The counts of a table, computed when asked for."""
+    """The counts of records, computed when asked for."""
 
-    table: Table
-    _single: NDArray[np.int64] = field(init=False)
-    _units: NDArray[np.int64] = field(init=False)
+    counter: Counter
+    facts: Facts = field(init=False)
 
     def __post_init__(self) -> None:
-        """Count every attribute alone, and tabulate c·ln c in units."""
-        single = np.zeros((len(self.sizes), max(self.sizes)), dtype=np.int64)
-        for row, codes in zip(single, self.table.codes, strict=True):
-            row[:] = np.bincount(codes, minlength=row.size)
-        object.__setattr__(self, "_single", single)
-        object.__setattr__(self, "_units", units(np.arange(self.table.records + 2), self.table.records))
+        """Look at the facts once."""
+        object.__setattr__(self, "facts", self.counter.facts)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The domain size of every attribute."""
-        return self.table.schema.sizes
+        return self.facts.schema.sizes
 
     @property
     def total(self) -> float:
         """The number of records."""
-        return float(self.table.records)
+        return float(self.facts.records)
+
+    @cached_property
+    def _single(self) -> NDArray[np.int64]:
+        """Every attribute counted alone, padded with zeros."""
+        single = np.zeros((len(self.sizes), max(self.sizes)), dtype=np.int64)
+        counted = self.counter.count([(a,) for a in range(len(self.sizes))])
+        for row, part in zip(single, np.split(counted.flat, counted.offsets[1:-1]), strict=True):
+            row[: part.size] = part
+        return single
+
+    @cached_property
+    def _units(self) -> NDArray[np.int64]:
+        """All values of c·ln c, in units."""
+        return units(np.arange(self.facts.records + 2), self.facts.records)
 
     def tables(self, sets: Sequence[tuple[int, ...]]) -> list[CountArray]:
         """Return the table of every set, axes in the order of the set."""
@@ -72,7 +86,14 @@ class ExactCounts:
 
     def count(self, sets: Sequence[tuple[int, ...]]) -> CountTables:
         """Return the tables of many sets, end to end; a set that comes twice is counted once."""
-        return contingencies(self.table.checked, self.sizes, sets, cell_limit=MAX_TABLE_CELLS)
+        if isinstance(self.counter, Table):
+            return contingencies(self.counter.checked, self.sizes, sets, cell_limit=MAX_TABLE_CELLS)
+        first: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for attributes in sets:
+            first.setdefault(tuple(sorted(attributes)), tuple(attributes))
+        distinct = tuple(first.values())
+        counted = self.counter.count(distinct, cell_limit=MAX_TABLE_CELLS)
+        return CountTables(self.sizes, distinct, self.facts.records, counted.flat.astype(np.int32), counted.offsets)
 
     def _flat(self, sets: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the tables of distinct sets end to end, in a copy that may be written to, and where each starts."""
@@ -91,12 +112,14 @@ class ExactCounts:
 
     def weights(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return Σ c·ln c over the cells of the table of every row of ``sets`` (each ascending), in units."""
+        if not isinstance(self.counter, Table):
+            return self._summed_weights(sets)
         many, length = sets.shape
         if length <= 1 or not many:
             flat, starts = self._flat(sets)
             return table_weights(flat, starts, self._units)
-        off_mode = self.table.records - self._single.max(axis=1)
-        modes = np.where(3 * off_mode > 2 * self.table.records, -1, self._single.argmax(axis=1)).astype(np.int64)
+        off_mode = self.facts.records - self._single.max(axis=1)
+        modes = np.where(3 * off_mode > 2 * self.facts.records, -1, self._single.argmax(axis=1)).astype(np.int64)
         position = off_mode[sets].argmin(axis=1)
         pivots = sets[np.arange(many), position]
         others = sets[np.arange(length) != position[:, None]].reshape(many, length - 1)
@@ -108,7 +131,7 @@ class ExactCounts:
             flat, starts = self._flat(distinct)
             part = np.empty(batch.size, dtype=np.int64)
             set_weights(
-                self.table.codes,
+                self.counter.codes,
                 np.array(self.sizes, dtype=np.int64),
                 modes,
                 pivots[batch],
@@ -121,6 +144,17 @@ class ExactCounts:
                 part,
             )
             result[batch] = part
+        return result
+
+    def _summed_weights(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the same from the tables, so many at once as fit into memory."""
+        result = np.zeros(len(sets), dtype=np.int64)
+        for batch in self._batches(sets, np.arange(len(sets))):
+            counted = self.counter.count([tuple(row) for row in sets[batch].tolist()], cell_limit=MAX_TABLE_CELLS)
+            found = np.flatnonzero(counted.flat)
+            weights = units(counted.flat[found], self.facts.records)
+            table = np.searchsorted(counted.offsets, found, side="right") - 1
+            np.add.at(result, batch[table], weights)
         return result
 
     def _batches(self, others: NDArray[np.int64], order: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

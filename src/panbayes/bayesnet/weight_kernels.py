@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from panbayes.tables.table import Codes
+from panbayes.tables.codes import Codes
 
 __all__ = ["set_weights", "table_weights"]
 

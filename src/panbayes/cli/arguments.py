@@ -2,21 +2,90 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from panbayes.errors import InputError
+from panbayes.tables.sources.file import File
 
-__all__ = ["AsJson", "DataFile", "LedgerFolder", "ModelFile", "TableOutput", "make_folder"]
+__all__ = [
+    "AsJson",
+    "Columns",
+    "DataFile",
+    "Encoding",
+    "HolderColumns",
+    "HolderEncodings",
+    "HolderSeparators",
+    "HolderSheets",
+    "LedgerFolder",
+    "ModelFile",
+    "NoHeader",
+    "Separator",
+    "Sheet",
+    "TableOutput",
+    "data_file",
+    "holder_files",
+    "make_folder",
+]
 
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 ModelFile: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (JSON) made by learn.")]
 
 DataFile: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="DATA", help="A table with a row of names on top, such as north.csv or north.parquet.")
+    Path,
+    typer.Argument(
+        metavar="DATA", help="A table, such as north.csv, north.csv.gz or north.parquet, or a folder of them."
+    ),
+]
+
+_ENCODING: Final = "How a text file is encoded, such as latin-1 or cp1252"
+_SEPARATOR: Final = "What stands between values: comma, semicolon, tab or pipe"
+_COLUMNS: Final = "With --no-header: the names of the columns, such as a,b,c, or how many there are"
+
+Encoding: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", metavar="NAME", help=f"{_ENCODING}.", show_default="utf-8, or what a byte-order mark shows"
+    ),
+]
+Separator: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--separator", metavar="NAME", help=f"{_SEPARATOR}.", show_default="what the header shows"),
+]
+NoHeader: TypeAlias = Annotated[
+    bool,
+    typer.Option("--no-header", help="The file has no row of names on top; --separator and --columns say the rest."),
+]
+Columns: TypeAlias = Annotated[str | None, typer.Option("--columns", metavar="NAMES", help=f"{_COLUMNS}.")]
+
+Sheet: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--sheet", metavar="NAME", help="The sheet of an Excel workbook.", show_default="the first"),
+]
+
+_ONE: Final = "HOLDER=… for one holder alone. Repeatable."
+
+HolderEncodings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--encoding", metavar="NAME", help=f"{_ENCODING}; {_ONE}", show_default="utf-8, or what a byte-order mark shows"
+    ),
+]
+HolderSeparators: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--separator", metavar="NAME", help=f"{_SEPARATOR}; {_ONE}", show_default="what the header shows"),
+]
+HolderSheets: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--sheet", metavar="NAME", help=f"The sheet of an Excel workbook; {_ONE}", show_default="the first"),
+]
+HolderColumns: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--columns", metavar="NAMES", help=f"{_COLUMNS}; {_ONE}"),
 ]
 
 TableOutput: TypeAlias = Annotated[
@@ -32,6 +101,73 @@ LedgerFolder: TypeAlias = Annotated[
         show_default="the user's state directory",
     ),
 ]
+
+
+def data_file(
+    path: Path,
+    *,
+    encoding: str | None = None,
+    separator: str | None = None,
+    no_header: bool = False,
+    columns: str | None = None,
+    sheet: str | None = None,
+) -> File:
+    """Return a file and how it is written, as the options say it."""
+    names: tuple[str, ...] | int = ()
+    if columns is not None:
+        if not no_header:
+            raise InputError("--columns", found="is given without --no-header", remedy="leave it out, or give both")
+        text = columns.strip()
+        names = int(text) if text.isdecimal() and len(text) < 10 else tuple(name.strip() for name in text.split(","))
+    try:
+        return File(
+            path, encoding=encoding or "utf-8", separator=separator, header=not no_header, columns=names, sheet=sheet
+        )
+    except InputError as error:
+        raise InputError(f"--{error.argument}", found=error.found, remedy=error.remedy) from None
+
+
+def holder_files(
+    paths: Mapping[str, Path],
+    *,
+    encoding: Sequence[str] = (),
+    separator: Sequence[str] = (),
+    no_header: bool = False,
+    columns: Sequence[str] = (),
+    sheet: Sequence[str] = (),
+) -> dict[str, File]:
+    """Return each holder's file and how it is written: what is said for all, or for one holder as HOLDER=…
+
+    Columns that are given for one holder mean that its file has no header.
+    """
+    said = {
+        option: _by_holder(values, paths, f"--{option}")
+        for option, values in (("encoding", encoding), ("separator", separator), ("columns", columns), ("sheet", sheet))
+    }
+    return {
+        holder: data_file(
+            path,
+            no_header=no_header or any(value.startswith(f"{holder}=") for value in columns),
+            **{option: by[holder] for option, by in said.items()},
+        )
+        for holder, path in paths.items()
+    }
+
+
+def _by_holder(values: Sequence[str], holders: Iterable[str], argument: str) -> dict[str, str | None]:
+    """Return what is said for each holder."""
+    everybody: list[str] = []
+    own: dict[str, str] = {}
+    known = list(holders)
+    for value in values:
+        name, sign, rest = value.partition("=")
+        if not sign or name not in known:
+            everybody.append(value)
+        elif own.setdefault(name, rest) != rest:
+            raise InputError(argument, found=f'is given twice for holder "{name}"', remedy="give it once")
+    if len(everybody) > 1:
+        raise InputError(argument, found="is given twice for all holders", remedy="give HOLDER=… for one of them")
+    return {name: own.get(name, everybody[0] if everybody else None) for name in known}
 
 
 def make_folder(folder: Path, *, argument: str) -> None:

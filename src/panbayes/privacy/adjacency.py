@@ -22,6 +22,14 @@ of one table: by the triangle inequality |‖c' − e‖₁ − ‖c − e‖₁
 half of it. e may come from an untrusted analyst and need not be a distribution; it must only be fixed before c is
 looked at, and the arithmetic exact.
 
+**Distances from independence.** Let c be a table of two attributes, n its sum, and D = Σ|c(a, b) − n·p(a)·q(b)|, p and
+q its own margins, which move with the records. One record that comes adds 1 to c in L1. With it the margins are p* and
+q*, where (n + 1)·p* = n·p + e for the unit vector e of its value, so (n + 1)·p*⊗q* = n·p⊗q* + e⊗q*. The last term has
+the norm 1, and n·p⊗q* differs from n·p⊗q by n·‖q* − q‖₁ ≤ 2n/(n + 1), since (n + 1)·(q* − q) is a unit vector less q.
+Together D moves by less than 4. A record that takes another's place moves c by 2, and what is expected by 2 for each
+margin: D by 6 at most. A person with m records does so m times; where persons may have different numbers of
+records, to replace one is to remove and to add: 8m.
+
 Thesis: Theorem thm_group; see errata 6.
 """
 
@@ -32,7 +40,7 @@ from typing import Literal, TypeAlias
 
 from panbayes.errors import InputError
 
-__all__ = ["Adjacency", "TableSensitivity"]
+__all__ = ["Adjacency", "TableSensitivity", "dependence_sensitivity"]
 
 Adjacency: TypeAlias = Literal["replace", "add-remove"]
 """Which tables count as neighbours: one record replaced (n public), or one record added or removed."""
@@ -58,3 +66,16 @@ class TableSensitivity:
             raise InputError("tables", found=f"found {tables}", remedy="give 1 or more")
         cells = 2 if adjacency == "replace" else 1
         return cls(cells * max_records * tables, cells * max_records**2 * tables)
+
+
+def dependence_sensitivity(*, adjacency: Adjacency, max_records: int = 1) -> int:
+    """Return by how much one person can move the distance of a table of two attributes from independence.
+
+    >>> [dependence_sensitivity(adjacency="add-remove", max_records=m) for m in (1, 3)]
+    [4, 12]
+    >>> [dependence_sensitivity(adjacency="replace", max_records=m) for m in (1, 3)]
+    [6, 24]
+    """
+    if adjacency == "add-remove":
+        return 4 * max_records
+    return 6 if max_records == 1 else 8 * max_records

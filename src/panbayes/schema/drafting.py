@@ -21,9 +21,19 @@ class Propose(Protocol):
     """Proposes an attribute for every column of a file or data frame that a schema can describe."""
 
     def __call__(
-        self, data: object, *, other: Sequence[str], missing_values: tuple[str, ...], unit_column: str | None
+        self,
+        data: object,
+        *,
+        other: Sequence[str],
+        missing_values: tuple[str, ...],
+        unit_column: str | None,
+        keep: Sequence[str],
+        drop: Sequence[str],
     ) -> tuple[Attribute, ...]:
-        """Propose attributes; those in ``other`` ("*" for all) get ``other``, the ``unit_column`` is left out."""
+        """Propose attributes; those in ``other`` ("*" for all) get ``other``, the ``unit_column`` is left out.
+
+        Columns are those to ``keep``, all if none are named, but for those to ``drop``.
+        """
 
 
 @dataclass(frozen=True, slots=True)

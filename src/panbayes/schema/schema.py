@@ -26,7 +26,9 @@ from panbayes.schema.toml_writer import toml_text
 
 __all__ = ["DEFAULT_MISSING_VALUES", "SCHEMA_FILE", "SCHEMA_VERSION", "Schema", "Status", "Unit", "dump_schema"]
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+"""The newest version of schema files: it has dates and mappings. A schema without them is written as version 1."""
+
 MAX_ATTRIBUTES: Final = 10_000
 SHOWN: Final = 12
 """So many attributes are shown at a prompt."""
@@ -169,13 +171,16 @@ class Schema:
         other: Sequence[str] = (),
         missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES,
         unit: Unit | None = None,
+        keep: Sequence[str] = (),
+        drop: Sequence[str] = (),
     ) -> Schema:
         """Propose a schema for a file or data frame. It is read off private data: its status is "draft".
 
         Nothing is learned under it before a person has replaced what the data told by what is publicly known, and
         approved it: ``dataclasses.replace(schema, status="approved")``. Attributes that are kept as they are stay
-        :attr:`drafted`, and learning warns of them. ``other`` lists the attributes that get a
-        value for what lies outside the schema ("*" for all); the ``unit``'s id column is no attribute.
+        :attr:`drafted`, and learning warns of them. ``other`` lists the attributes that get a value for what lies
+        outside the schema ("*" for all), beside those with many texts; the ``unit``'s id column is no attribute.
+        Columns are those to ``keep``, all if none are named, but for those to ``drop``.
 
         >>> import polars as pl
         >>> Schema.draft(pl.DataFrame({"sex": ["F", "M", "F"], "age": [20, 30, None]}), name="clinic")
@@ -184,7 +189,9 @@ class Schema:
           age: 20, 30, missing
         """
         column = unit.column if unit else None
-        attributes = drafter().propose(data, other=other, missing_values=missing_values, unit_column=column)
+        attributes = drafter().propose(
+            data, other=other, missing_values=missing_values, unit_column=column, keep=keep, drop=drop
+        )
         return cls(name, attributes, "draft", missing_values, unit)
 
     @property
@@ -196,6 +203,11 @@ class Schema:
     def sizes(self) -> tuple[int, ...]:
         """The attributes' domain sizes, in order."""
         return tuple(attribute.size for attribute in self.attributes)
+
+    @property
+    def version(self) -> int:
+        """The first version of schema files that can say all of this."""
+        return SCHEMA_VERSION if any(a.period or a.age_at or a.mapping for a in self.attributes) else 1
 
     @property
     def max_records(self) -> int:
@@ -232,7 +244,7 @@ class Schema:
     @cached_property
     def hash(self) -> str:
         """The sha256 of the content that all holders must share (not the status, not comments)."""
-        text = hashed_text({"version": SCHEMA_VERSION, **content(self)})
+        text = hashed_text({"version": self.version, **content(self)})
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -260,7 +272,7 @@ SCHEMA_FILE: Final = Declaration(
     about="A schema says what a table may contain. It is public: it is agreed before anybody looks at private data. "
     "Every value of every table has its place in it. Unknown keys are errors.",
     example="""
-version = 1
+version = 2
 name = "clinic"
 status = "approved"
 
@@ -275,6 +287,17 @@ missing = true
 [[attributes]]
 name = "insulin"
 categories = ["No", "Steady", "Up", "Down"]
+other = true
+
+[[attributes]]
+name = "admitted"
+period = "month"
+between = ["2020-01", "2024-12"]
+missing = true
+
+[[attributes]]
+name = "diagnosis"
+mapping = "icd10-chapters"
 other = true
 """,
 )
@@ -291,4 +314,4 @@ def dump_schema(
 
     Reading the text back gives an equal schema.
     """
-    return toml_text(schema, SCHEMA_VERSION, header=header, remarks=remarks, footer=footer)
+    return toml_text(schema, schema.version, header=header, remarks=remarks, footer=footer)

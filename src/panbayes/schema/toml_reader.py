@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
@@ -37,12 +37,14 @@ _KEY = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
 class Document:
     """A parsed TOML text that remembers where its keys stand.
 
-    ``source`` is the name used in errors: the path as the user gave it.
+    ``source`` is the name used in errors: the path as the user gave it. ``folder`` is where the file lies, None where
+    the text is no file of its own: such a text cannot name files beside it.
     """
 
     source: str
     data: dict[str, object]
     lines: dict[KeyPath, int]
+    folder: Path | None = None
 
     @classmethod
     def read(cls, path: str | Path) -> Document:
@@ -60,7 +62,7 @@ class Document:
         if len(raw) > MAX_BYTES:
             raise InputError(source, found=f"found {len(raw)} bytes", remedy=f"at most {MAX_BYTES} are read")
         try:
-            return cls.parse(raw.decode("utf-8"), source=source)
+            return replace(cls.parse(raw.decode("utf-8"), source=source), folder=Path(path).parent)
         except UnicodeDecodeError:
             raise InputError(source, found="found bytes that are not text", remedy="give a TOML file") from None
 

@@ -3,37 +3,28 @@
 The draft saves typing, nothing more. Categories that occur once and the extremes of a column are themselves private
 facts, so the draft is marked ``status = "draft"``, says so in its first lines, and is refused by whatever learns. Every
 attribute is marked too, ``drafted = true``, so that approving it without a look shows.
+
+A table is read once, batch by batch, in bounded memory (:mod:`panbayes.tables.draft_summary`); what is proposed for a
+column is decided in :mod:`panbayes.tables.draft_choice`.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
-from pathlib import Path
 from typing import Final
 
-import polars as pl
-
 from panbayes.errors import InputError, nearest
-from panbayes.schema.attribute import Attribute, Scalar
+from panbayes.schema.attribute import Attribute
 from panbayes.schema.drafting import Drafter
 from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Schema, Unit, dump_schema
-from panbayes.tables.encoding import as_numbers
-from panbayes.tables.sources.dispatch import read_frame
-from panbayes.tables.texts import as_text
+from panbayes.tables.draft_choice import choose, person_column
+from panbayes.tables.draft_summary import ColumnSummary
+from panbayes.tables.sources.dispatch import open_source
+from panbayes.tables.sources.file import name_of
 
-__all__ = ["DRAFTER", "MAX_CATEGORIES", "Proposal", "draft_schema", "propose"]
-
-MAX_CATEGORIES: Final = 256
-"""Up to so many distinct values become categories; more become bins, or are left out if they are texts."""
-
-BINS: Final = 20
-"""About so many equal-width bins are proposed."""
-
-_NO_NUMBER: Final = re.compile(r"[+-]?0[0-9]|\s*(true|false)\s*$", re.IGNORECASE)
+__all__ = ["DRAFTER", "Draft", "Proposal", "draft_schema", "propose"]
 
 _HEADER: Final = (
     "DRAFT, read off private data. Do not share it, and do not learn under it as it stands.",
@@ -50,11 +41,20 @@ _HEADER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What is proposed: attributes, remarks about some of them by name, and which columns are left out and why."""
+    """What is proposed: attributes, remarks about some of them, which columns are left out and why, and what to try."""
 
     attributes: tuple[Attribute, ...]
-    remarks: dict[str, str]
-    left_out: tuple[str, ...]
+    remarks: Mapping[str, str]
+    left_out: Mapping[str, str]
+    advice: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The text of a draft schema, and the proposal it was written from."""
+
+    text: str
+    proposal: Proposal
 
 
 def draft_schema(
@@ -64,23 +64,33 @@ def draft_schema(
     other: Sequence[str] = (),
     missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES,
     unit: Unit | None = None,
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
     argument: str = "data",
-) -> str:
-    """Return the text of a draft schema of a file or data frame, for ``panbayes schema draft``.
+) -> Draft:
+    """Draft a schema of a file or data frame, for ``panbayes schema draft``.
 
-    ``other`` lists the attributes that get ``other = true`` ("*" for all); ``missing`` is declared where values are
-    missing. The ``unit``'s id column is left out of the attributes.
+    Columns are those to ``keep`` (all, if none are named) but for those to ``drop`` and the ``unit``'s id. ``other``
+    lists attributes that get ``other = true`` ("*" for all), beside those with more than a few texts; ``missing`` is
+    declared where values are missing.
     """
     found = propose(
         source,
         other=other,
         missing_values=missing_values,
         unit_column=unit.column if unit else None,
+        keep=keep,
+        drop=drop,
         argument=argument,
         flag="--",
     )
     schema = Schema(name, found.attributes, "draft", missing_values, unit)
-    return dump_schema(schema, header=_HEADER, remarks=found.remarks, footer=found.left_out)
+    footer = [*(_left_out(column, why) for column, why in found.left_out.items()), *found.advice]
+    return Draft(dump_schema(schema, header=_HEADER, remarks=found.remarks, footer=footer), found)
+
+
+def _left_out(column: str, why: str) -> str:
+    return f'left out: "{column}" ({why})' if column.strip() else f"left out: {why}"
 
 
 def propose(
@@ -89,6 +99,8 @@ def propose(
     other: Sequence[str],
     missing_values: tuple[str, ...],
     unit_column: str | None,
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
     argument: str = "data",
     flag: str = "",
 ) -> Proposal:
@@ -96,109 +108,68 @@ def propose(
 
     ``argument`` names the data in errors; ``flag`` stands before the names of the other arguments.
     """
-    argument = str(source) if isinstance(source, str | Path) else argument
-    frame = read_frame(source, argument=argument)
-    for column in [*other, *([unit_column] if unit_column is not None else [])]:
-        if column != "*" and column not in frame.columns:
-            raise InputError(
-                f"{flag}{'other' if column in other else 'unit'}",
-                found=f'"{column}" is not a column of the data',
-                remedy=nearest(column, frame.columns),
-            )
-    if frame.height == 0:
+    argument = name_of(source, argument)
+    today = dt.date.today()
+    with open_source(source, argument=argument) as opened:
+        named = {"other": other, "unit": [unit_column] if unit_column is not None else [], "keep": keep, "drop": drop}
+        for option, columns in named.items():
+            _check_columns(columns, opened.columns, argument=f"{flag}{option}")
+        chosen = [column for column in opened.columns if not keep or column in keep]
+        seen = {column: ColumnSummary(column) for column in chosen if column not in drop and column != unit_column}
+        comma = opened.decimal_comma
+        records = 0
+        for batch in opened.batches(list(seen) or opened.columns[:1]):
+            records += batch.records
+            for column, summary in seen.items():
+                summary.add(batch.columns[column], missing_values, decimal_comma=comma)
+    if records == 0:
         raise InputError(argument, found="holds no records", remedy="give a table with at least one record")
     attributes: list[Attribute] = []
     remarks: dict[str, str] = {}
-    left_out: list[str] = []
-    for column in frame.columns:
-        if column == unit_column:
-            continue
+    left_out: dict[str, str] = {}
+    for column, summary in seen.items():
         if not column.strip():
-            left_out.append("left out: a column without a name (row numbers?)")
+            left_out[column] = "a column without a name (row numbers?)"
             continue
-        attribute, remark = _attribute(
-            frame[column], missing_values=missing_values, other="*" in other or column in other
-        )
+        open_ended = "*" in other or column in other
+        attribute, remark = choose(summary, other=open_ended, decimal_comma=comma, today=today)
         if attribute is None:
-            left_out.append(f'left out: "{column}" ({remark})')
+            left_out[column] = remark
             continue
         attributes.append(attribute)
         if remark:
             remarks[column] = remark
     if not attributes:
-        raise InputError(argument, found="has no column that a schema can describe", remedy="; ".join(left_out))
-    return Proposal(tuple(attributes), remarks, tuple(left_out))
+        why = "; ".join(_left_out(column, reason) for column, reason in left_out.items())
+        raise InputError(
+            argument, found="has no column that a schema can describe", remedy=why or "keep at least one column"
+        )
+    advice = [] if unit_column is not None else [_unit_advice(column) for column in seen if person_column(seen[column])]
+    return Proposal(tuple(attributes), remarks, left_out, tuple(advice))
+
+
+def _unit_advice(column: str) -> str:
+    return f'"{column}" seems to say whom a record belongs to, and comes again: then draft with --unit "{column}"'
+
+
+def _check_columns(columns: Sequence[str], known: Sequence[str], *, argument: str) -> None:
+    for column in columns:
+        if column not in known and not (argument.endswith("other") and column == "*"):
+            raise InputError(argument, found=f'"{column}" is not a column of the data', remedy=nearest(column, known))
 
 
 def _propose_attributes(
-    data: object, *, other: Sequence[str], missing_values: tuple[str, ...], unit_column: str | None
+    data: object,
+    *,
+    other: Sequence[str],
+    missing_values: tuple[str, ...],
+    unit_column: str | None,
+    keep: Sequence[str],
+    drop: Sequence[str],
 ) -> tuple[Attribute, ...]:
-    return propose(data, other=other, missing_values=missing_values, unit_column=unit_column).attributes
+    found = propose(data, other=other, missing_values=missing_values, unit_column=unit_column, keep=keep, drop=drop)
+    return found.attributes
 
 
 DRAFTER: Final = Drafter(_propose_attributes)
 """What ``Schema.draft`` finds."""
-
-
-def _attribute(
-    values: pl.Series, *, missing_values: tuple[str, ...], other: bool
-) -> tuple[Attribute | None, str | None]:
-    """Propose an attribute and a remark about it; or None and why it is left out."""
-    text = as_text(values)
-    gone = text.is_null() | text.is_in(missing_values).fill_null(value=True)
-    present = values.filter(~gone)
-    missing = "missing" if gone.any() else None
-    if present.len() == 0:
-        return None, "every value is missing"
-    label = _free_label("other", text) if other else None
-    missing = _free_label(missing, text) if missing else None
-    distinct = as_text(present).unique()
-    numbers = _numbers(present, distinct)
-    if distinct.len() <= MAX_CATEGORIES:
-        remark = "one value only: it carries no information, consider removing it" if distinct.len() == 1 else None
-        categories: tuple[Scalar, ...]
-        if numbers is not None:
-            categories = tuple(int(v) if v.is_integer() else v for v in sorted(set(numbers.to_list())))
-        elif values.dtype == pl.Boolean:
-            categories = (False, True)
-        else:
-            categories = tuple(sorted(distinct.to_list()))
-        return Attribute(values.name, categories=categories, other=label, missing=missing, drafted=True), remark
-    if numbers is None:
-        return None, f"{distinct.len()} distinct texts: an identifier or free text?"
-    finite = numbers.filter(numbers.is_finite())
-    remark = f"{distinct.len()} distinct numbers, cut into equal bins between the extremes of the data"
-    if distinct.len() == present.len():
-        remark += "; all different: an identifier? Then remove it"
-    bins = _equal_bins(float(str(finite.min())), float(str(finite.max())), whole=bool((finite == finite.round()).all()))
-    return Attribute(values.name, bins=bins, other=label, missing=missing, drafted=True), remark
-
-
-def _numbers(present: pl.Series, distinct: pl.Series) -> pl.Series | None:
-    """Return the values as numbers if all are numbers, and none is true, false or a code such as 007, else None."""
-    if present.dtype == pl.Boolean or any(_NO_NUMBER.match(text) for text in distinct.to_list()):
-        return None
-    numbers = as_numbers(present)
-    exact = numbers.is_finite() & (numbers.abs() < 2.0**53)
-    return numbers if numbers.null_count() == 0 and exact.all() else None
-
-
-def _free_label(label: str, text: pl.Series) -> str:
-    """Avoid a label that is also a value."""
-    return f"({label})" if (text == label).any() else label
-
-
-def _equal_bins(low: float, high: float, *, whole: bool) -> tuple[int | float, ...]:
-    """Cut [low, high] into about twenty bins of one round width.
-
-    >>> _equal_bins(3, 997, whole=True)[:4]
-    (0, 50, 100, 150)
-    """
-    rough = Decimal((high - low) / BINS)
-    magnitude = Decimal(1).scaleb(rough.adjusted())
-    width = next(step * magnitude for step in map(Decimal, ("1", "2", "2.5", "5", "10")) if step * magnitude >= rough)
-    if whole:
-        width = width.to_integral_value(ROUND_CEILING)
-    first, last = math.floor(Decimal(low) / width), math.ceil(Decimal(high) / width)
-    edges = [k * width for k in range(first, max(last, first + 1) + 1)]
-    return tuple(int(edge) if whole else float(edge) for edge in edges)

@@ -1,91 +1,222 @@
-"""From values to codes and back, attribute by attribute, without ever failing on a value.
+"""From values to codes, attribute by attribute, without ever failing on a value.
 
 Values are compared as text or, where the schema's categories are numbers or bins, as numbers. The same value gets
 the same code whatever it came in (:mod:`panbayes.tables.texts`): the integer 7, the float 7.0 and the text "7" are one.
 The code of a value depends on its own text alone: there is no error, warning or type inference that a value could
-trigger.
+trigger. A text is, in this order:
+
+1. the category that is written exactly so;
+2. missing, if a missing value is written exactly so;
+3. the category that is the same without blanks around it (of several, the one that has none, else the first);
+4. missing, if a missing value is the same without blanks around it;
+5. outside the schema.
+
+The values of a mapping are sought next (:mod:`panbayes.schema.code_map`); a text that is no date where dates belong is
+missing, but for the label of ``other`` (:mod:`panbayes.tables.derived`).
+
+Numbers are read as :mod:`panbayes.tables.numbers` says. Where they belong, what is no number (a word, NaN) is missing,
+but for the label of ``other``; a number beyond the bins, infinite ones too, or that is no category, is outside.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from panbayes.schema.attribute import Attribute, Scalar, label_text
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.blanks import BLANKS, stripped
+from panbayes.schema.code_map import CodeMap
+from panbayes.schema.periods import DateDomain
+from panbayes.tables.derived import code_places, date_places
+from panbayes.tables.numbers import as_numbers
 from panbayes.tables.texts import as_text, short_time
 
-__all__ = ["as_numbers", "decode_column", "encode_column", "missing_mask", "outside_mask"]
+__all__ = [
+    "EARLIER",
+    "Encoded",
+    "Rules",
+    "encode_column",
+    "encode_values",
+    "missing_mask",
+    "outside_mask",
+]
+
+Mask = NDArray[np.bool_]
 
 _NUMBER_LIKE: Final = re.compile(r"-?(inf|[0-9.]+)")
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_FLAGS: Final = {"true": 1.0, "false": 0.0}
 
 
-def as_numbers(values: pl.Series) -> pl.Series:
-    """Read values as numbers (Float64), each by its text; what is not a number becomes null, infinities stay.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What earlier versions did otherwise, so that their codes can be known again.
 
-    False and true are 0 and 1, however they are spelt.
+    ``strip``: blanks around a text say nothing. ``words_missing``: what is no number where numbers belong is missing,
+    else it is a value outside the schema.
     """
-    dtype = values.dtype
-    if dtype == pl.Boolean or dtype.is_integer():
-        return values.cast(pl.Float64)
-    if dtype.is_float():
-        return values.cast(pl.Float64).fill_nan(None)
-    text = as_text(values).str.strip_chars()
-    numbers = text.cast(pl.Float64, strict=False).fill_nan(None)
-    if numbers.null_count() == text.null_count():
-        return numbers
-    return numbers.fill_null(text.str.to_lowercase().replace_strict(_FLAGS, default=None, return_dtype=pl.Float64))
+
+    strip: bool = True
+    words_missing: bool = True
 
 
-def missing_mask(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Tell which values are missing: null, NaN, or with a text in ``missing_values`` that is not a category."""
+EARLIER: Final = Rules(strip=False, words_missing=False)
+"""The rules until blanks were stripped. Nothing is counted under them."""
+
+_TODAY: Final = Rules()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Encoded:
+    """The code of every value, and which values were outside the schema or missing (for the holder's eyes only)."""
+
+    codes: NDArray[np.int64]
+    outside: Mask
+    missing: Mask
+
+
+def encode_values(
+    values: pl.Series,
+    attribute: Attribute,
+    missing_values: tuple[str, ...],
+    *,
+    decimal_comma: bool = False,
+    rules: Rules = _TODAY,
+) -> Encoded:
+    """Give every value its code (see :mod:`panbayes.schema.attribute` for the domains), and say where it came from.
+
+    ``decimal_comma`` tells that numbers may be written as 25,3.
+    """
+    if not (attribute.numeric and values.dtype.is_numeric()):
+        values = as_text(values)
+    gone = _marked(values, attribute, missing_values)
+    if attribute.numeric:
+        numbers = as_numbers(values, decimal_comma=decimal_comma)
+        codes, inside = _places_of_numbers(numbers, attribute)
+        if rules.strip:
+            gone |= _marked_but_for_blanks(values, attribute, missing_values)
+        if rules.words_missing:
+            gone |= (numbers.is_null() & ~_named_other(values, attribute)).to_numpy()
+    else:
+        codes, inside = _places_of_texts(values, attribute, exactly=True)
+        if rules.strip:
+            further, found = _places_of_texts(values, attribute, exactly=False)
+            codes = np.where(inside, codes, further)
+            inside |= found
+            gone |= ~inside & _marked_but_for_blanks(values, attribute, missing_values)
+        if isinstance(attribute.domain, CodeMap | DateDomain):
+            rest = ~inside & ~gone
+            text = as_text(values).str.strip_chars(BLANKS).filter(pl.Series(rest))
+            codes[rest], inside[rest], gone[rest] = (
+                code_places(text, attribute.domain)
+                if isinstance(attribute.domain, CodeMap)
+                else date_places(text, attribute.domain)
+            )
+            gone[rest] &= ~_named_other(text, attribute).to_numpy()
+    if attribute.other_code is not None:
+        codes = np.where(inside, codes, attribute.other_code)
+    return Encoded(np.where(gone, attribute.missing_code, codes), ~inside & ~gone, gone)
+
+
+def encode_column(
+    values: pl.Series,
+    attribute: Attribute,
+    missing_values: tuple[str, ...],
+    *,
+    decimal_comma: bool = False,
+    rules: Rules = _TODAY,
+) -> NDArray[np.int64]:
+    """Give every value its code, as :func:`encode_values` does.
+
+    >>> sex = Attribute("sex", categories=("F", "M"), other="other", missing="missing")
+    >>> encode_column(pl.Series(["M", "X", None, " F", "?"]), sex, ("?",)).tolist()
+    [1, 2, 3, 0, 3]
+    """
+    return encode_values(values, attribute, missing_values, decimal_comma=decimal_comma, rules=rules).codes
+
+
+def missing_mask(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> Mask:
+    """Tell which values are missing. For the holder's eyes only."""
+    return encode_values(values, attribute, missing_values).missing
+
+
+def outside_mask(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> Mask:
+    """Tell which values are present but outside the schema. For the holder's eyes only."""
+    return encode_values(values, attribute, missing_values).outside
+
+
+def _marked(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> Mask:
+    """Tell which values are null, NaN, or exactly a missing value that is not a category."""
     mask = values.is_null()
     if values.dtype.is_float():
         mask |= values.is_nan().fill_null(value=True)
-    known = set(attribute.labels[: attribute.regular]) if attribute.categories else set()
+    known = _known(attribute)
     markers = [text for text in missing_values if text not in known]
     if values.dtype.is_numeric():
         markers = [text for text in markers if _NUMBER_LIKE.fullmatch(text)]
     if markers and values.dtype != pl.Null:
         text = as_text(values)
         mask = text.is_null() | text.is_in(markers).fill_null(value=True)
-    return mask.to_numpy()
+    return mask.to_numpy(writable=True)
 
 
-def _regular_codes(values: pl.Series, attribute: Attribute) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return codes of categories or bins, and which of them lie inside the schema."""
-    if attribute.bins:
-        numbers = as_numbers(values).fill_null(np.nan).to_numpy()
-        edges = np.array(attribute.bins, dtype=np.float64)
-        inside = (numbers >= edges[0]) & (numbers <= edges[-1])
-        codes = np.searchsorted(edges, numbers, side="right").astype(np.int64) - 1
-        # NaN (not a number at all) sorts above every edge and so lands in the last bin, like a value above it.
-        return np.clip(codes, 0, attribute.regular - 1), inside
-    if attribute.numeric:
-        comparable, known = as_numbers(values), pl.Series([float(v) for v in attribute.categories], dtype=pl.Float64)
-        places = pl.Series(range(attribute.regular), dtype=pl.Int64)
-    else:
-        texts = _places(attribute.labels[: attribute.regular])
-        comparable, known = as_text(values), pl.Series(list(texts), dtype=pl.String)
-        places = pl.Series(list(texts.values()), dtype=pl.Int64)
-        if attribute.boolean:
-            comparable = comparable.str.to_lowercase()  # True and TRUE are how other programs write it
-    codes = comparable.replace_strict(known, places, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
-    inside = codes >= 0
-    return np.where(inside, codes, attribute.regular - 1), inside
+def _marked_but_for_blanks(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> Mask:
+    known = set(map(stripped, _known(attribute)))
+    markers = [text for text in map(stripped, missing_values) if text not in known]
+    return as_text(values).str.strip_chars(BLANKS).is_in(markers).fill_null(value=False).to_numpy()
 
 
-def _places(labels: Sequence[str]) -> dict[str, int]:
+def _named_other(values: pl.Series, attribute: Attribute) -> pl.Series:
+    """Tell which values say by its label that they are outside the schema."""
+    if attribute.other is None or values.dtype.is_numeric():
+        return pl.repeat(False, values.len(), dtype=pl.Boolean, eager=True)
+    return (as_text(values).str.strip_chars(BLANKS) == stripped(attribute.other)).fill_null(value=False)
+
+
+def _known(attribute: Attribute) -> set[str]:
+    return set() if attribute.bins else set(attribute.labels[: attribute.regular])
+
+
+def _places_of_numbers(numbers: pl.Series, attribute: Attribute) -> tuple[NDArray[np.int64], Mask]:
+    """Return codes of bins or of categories that are numbers, and which numbers lie inside the schema."""
+    if not attribute.bins:
+        known = pl.Series([float(value) for value in attribute.categories], dtype=pl.Float64)
+        return _places(numbers, known, range(attribute.regular), attribute)
+    plain = numbers.fill_null(np.nan).to_numpy()
+    edges = np.array(attribute.bins, dtype=np.float64)
+    codes = np.searchsorted(edges, plain, side="right").astype(np.int64) - 1
+    # What is no number at all sorts above every edge, and so lands in the last bin, like a value above it.
+    return np.clip(codes, 0, attribute.regular - 1), (plain >= edges[0]) & (plain <= edges[-1])
+
+
+def _places_of_texts(values: pl.Series, attribute: Attribute, *, exactly: bool) -> tuple[NDArray[np.int64], Mask]:
+    """Return codes of categories that are texts, taken exactly or but for blanks, and which values have one."""
+    labels = () if attribute.bins else attribute.labels[: attribute.regular]
+    known = _spellings(labels) if exactly else _spellings_but_for_blanks(labels)
+    text = as_text(values) if exactly else as_text(values).str.strip_chars(BLANKS)
+    if attribute.boolean:
+        text = text.str.to_lowercase()  # True and TRUE are how other programs write it
+    return _places(text, pl.Series(list(known), dtype=pl.String), list(known.values()), attribute)
+
+
+def _places(
+    comparable: pl.Series, known: pl.Series, codes: Sequence[int], attribute: Attribute
+) -> tuple[NDArray[np.int64], Mask]:
+    places = pl.Series(codes, dtype=pl.Int64)
+    found = comparable.replace_strict(known, places, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
+    inside: Mask = found >= 0
+    return np.where(inside, found, attribute.regular - 1), inside
+
+
+def _spellings(labels: Sequence[str]) -> dict[str, int]:
     """Return the code of every label, and of other ways to write it if it is a time or a day.
 
-    >>> _places(["2020-01-01 12:00:00.000", "a"])
+    >>> _spellings(["2020-01-01 12:00:00.000", "a"])
     {'2020-01-01 12:00:00.000': 0, 'a': 1, '2020-01-01 12:00:00': 0}
     """
     places = {label: code for code, label in enumerate(labels)}
@@ -96,43 +227,11 @@ def _places(labels: Sequence[str]) -> dict[str, int]:
     return places
 
 
-def encode_column(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> NDArray[np.int64]:
-    """Give every value its code (see :mod:`panbayes.schema.attribute` for the rules).
+def _spellings_but_for_blanks(labels: Sequence[str]) -> dict[str, int]:
+    """Return the same without blanks around; a label that has none comes before others.
 
-    >>> sex = Attribute("sex", categories=("F", "M"), other="other", missing="missing")
-    >>> encode_column(pl.Series(["M", "X", None, "F", "?"]), sex, ("?",)).tolist()
-    [1, 2, 3, 0, 3]
+    >>> sorted(_spellings_but_for_blanks([" a", "a", " b"]).items())
+    [('a', 1), ('b', 2)]
     """
-    codes, inside = _regular_codes(values, attribute)
-    if attribute.other_code is not None:
-        codes = np.where(inside, codes, attribute.other_code)
-    return np.where(missing_mask(values, attribute, missing_values), attribute.missing_code, codes)
-
-
-def outside_mask(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Tell which values are present but outside the schema. For the holder's eyes only."""
-    _, inside = _regular_codes(values, attribute)
-    return ~inside & ~missing_mask(values, attribute, missing_values)
-
-
-def decode_column(codes: NDArray[np.uint8 | np.uint16], attribute: Attribute) -> pl.Series:
-    """Turn codes into values that encode back to the same codes.
-
-    Categories come back as written, bins as their middle (a whole number where both edges are), ``other`` as its
-    label and ``missing`` as null. The column is numeric where all its values are numbers, else text.
-
-    >>> age = Attribute("age", bins=(0, 40, 65, 120), missing="missing")
-    >>> decode_column(np.array([0, 2, 3], dtype=np.uint8), age).to_list()
-    [20, 92, None]
-    """
-    values: list[Scalar | None] = [*attribute.categories]
-    if attribute.bins:
-        whole = all(float(edge).is_integer() for edge in attribute.bins)
-        values = [int(a + b) // 2 if whole else (a + b) / 2 for a, b in pairwise(attribute.bins)]
-    if attribute.other is not None:
-        values = [*(label_text(value) for value in values if value is not None), attribute.other]
-    elif any(isinstance(value, float) for value in values):
-        values = [float(value) for value in values if value is not None]
-    if attribute.missing is not None:
-        values.append(None)
-    return pl.Series(attribute.name, values)[codes.astype(np.uint32)]
+    exact = _spellings(labels)
+    return {stripped(text): exact.get(stripped(text), code) for text, code in reversed(exact.items())}

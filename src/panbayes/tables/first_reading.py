@@ -22,8 +22,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from panbayes.schema.attribute import Attribute, Scalar, label_text
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.domains import Scalar, label_text
 from panbayes.schema.schema import Schema
+from panbayes.tables.sources.file import File
 
 __all__ = ["FirstCodes", "read_as_first"]
 
@@ -50,6 +52,8 @@ def read_as_first(source: object, schema: Schema) -> FirstCodes | None:
 
 
 def _frame(source: object, names: Sequence[str]) -> pl.DataFrame:
+    if isinstance(source, File):
+        source = source.path
     if isinstance(source, str | Path):
         raw = Path(source).read_bytes()
         if raw.startswith(b"PAR1"):

@@ -1,31 +1,166 @@
 """What records are known by, whatever they are called and in whichever order they come: a digest.
 
-It is made for recognising records that were seen before, in memory; whoever stores it keys it first.
+Attributes are put in the order of how often each code occurs; two with the very same counts stay as they are. The codes
+of a record, 16 bits each in that order, fill words w₁, w₂, … of 64 bits. With fixed odd constants k and modulo 2⁶⁴,
+
+    x ← (x ⊕ w)·k₂, x ← x ⊕ (x ≫ 32)        y ← (y + w)·k₃, y ← y ⊕ (y ≫ 29)        for every word, from x = k₀, y = k₁
+
+and a last mixing each. The mark is the SHA-256 of the numbers of attributes and records, Σx and Σy over all records. A
+step is a bijection of x and of w, so records that differ in one word differ in both halves; and it is not linear, so
+that the sums see records and not margins. Sums do not depend on the order of records, and those of disjoint parts add
+up: one pass, in any pieces. Nobody gains by two tables with one mark: they would be one account.
+
+Until ledgers of version 4, a mark was the SHA-256 of all records sorted (:func:`sorted_mark`). It finds what was kept
+then.
+
+Marks are made for recognising records that were seen before, in memory; whoever stores one keys it first.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["mark_of"]
+from panbayes.tables.codes import Codes
+from panbayes.tables.counter import BlockCounter
+from panbayes.tables.counting.engines import Kernels, choose_kernels, engine
+
+__all__ = ["RecordSums", "attribute_order", "mark_of", "sorted_digest", "sorted_mark"]
 
 
-def mark_of(codes: NDArray[np.uint8 | np.uint16]) -> bytes:
-    """Hash codes of shape (attributes, records): the records in any order, the attributes in any order, no names.
+class Hash(Protocol):
+    """What :mod:`hashlib` makes."""
 
-    Attributes are put in the order of how often each code occurs; two with the very same counts stay as they are.
+    def update(self, data: bytes, /) -> None:
+        """Add bytes."""
 
-    >>> codes = np.array([[0, 1, 1], [2, 0, 1]], dtype=np.uint8)
-    >>> mark_of(codes) == mark_of(codes[::-1, ::-1]), mark_of(codes) == mark_of(codes[:, :2])
-    (True, False)
+    def digest(self) -> bytes:
+        """Return the digest."""
+
+
+KEYS: Final = np.array(
+    [int.from_bytes(hashlib.sha256(f"panbayes records {n}".encode()).digest()[:8], "little") | 1 for n in range(6)],
+    dtype=np.uint64,
+)
+"""The constants k₀ to k₅: chosen by nobody."""
+
+SORTED_BYTES: Final = 2**28
+"""So much is sorted at once."""
+
+
+def attribute_order(counts: list[list[int]]) -> list[int]:
+    """Return the order in which attributes are hashed, by the counts of each attribute's codes.
+
+    >>> attribute_order([[3, 1], [1, 3], [2, 2, 0]])
+    [1, 2, 0]
     """
-    attributes, records = codes.shape
-    digest = hashlib.sha256(f"panbayes records {attributes} {records} ".encode())
-    order = sorted(range(attributes), key=lambda attribute: np.bincount(codes[attribute]).tolist())
-    rows = np.ascontiguousarray(codes[order].T, dtype="<u2")
-    # One opaque value per record, compared byte by byte: any total order will do.
-    digest.update(np.sort(rows.view(f"V{2 * attributes}").ravel()).tobytes())
+    return sorted(range(len(counts)), key=lambda attribute: _trimmed(counts[attribute]))
+
+
+def _trimmed(counts: list[int]) -> list[int]:
+    """Leave out codes above the highest one that occurs: nothing depends on how large a domain is."""
+    return counts[: max((code + 1 for code, count in enumerate(counts) if count), default=0)]
+
+
+def _order(records: BlockCounter) -> list[int]:
+    sizes = records.facts.schema.sizes
+    counted = records.count([(a,) for a in range(len(sizes))])
+    return attribute_order([part.tolist() for part in np.split(counted.flat, counted.offsets[1:-1])])
+
+
+class RecordSums:
+    """The sums Σx and Σy over some records, their attributes in a given order; see the module."""
+
+    def __init__(self, order: list[int], *, kernels: Kernels | None = None) -> None:
+        """Begin with no record."""
+        self._order = order
+        self._engine = engine(choose_kernels(kernels))
+        self._sums = np.zeros(2, dtype=np.uint64)
+        self._records = 0
+
+    def add(self, codes: Codes) -> None:
+        """Add the records of a block of codes, of shape (attributes, records)."""
+        self._engine.add_hashes(codes, np.array(self._order, dtype=np.int64), KEYS, self._sums)
+        self._records += int(codes.shape[1])
+
+    def merge(self, other: RecordSums) -> None:
+        """Add what was summed over other records, in the same order of attributes."""
+        if other._order != self._order:
+            raise ValueError("sums of different orders of attributes do not add up")
+        self._sums += other._sums
+        self._records += other._records
+
+    def mark(self) -> bytes:
+        """Return the mark of all records added."""
+        head = f"panbayes sums of records {len(self._order)} {self._records} ".encode()
+        return hashlib.sha256(head + self._sums.astype("<u8").tobytes()).digest()
+
+
+def mark_of(records: BlockCounter) -> bytes:
+    """Return the mark of records: they come in any order, the attributes in any order, under any names."""
+    sums = RecordSums(_order(records))
+    for block in records.blocks():
+        sums.add(block)
+    return sums.mark()
+
+
+def sorted_mark(records: BlockCounter) -> bytes:
+    """Return what ledgers of versions 2 and 3 knew records by."""
+    number = records.facts.records
+    attributes = len(records.facts.schema)
+    digest = hashlib.sha256(f"panbayes records {attributes} {number} ".encode())
+    return sorted_digest(digest, records, _order(records), "<u2")
+
+
+def sorted_digest(digest: Hash, records: BlockCounter, order: list[int], kind: str) -> bytes:
+    """Hash all records in the order of their bytes, codes written as ``kind``, after what ``digest`` has; in parts.
+
+    Where not all fit at once, a sample of the records divides them: each part is read, sorted and hashed by itself.
+    """
+    width = np.dtype(kind).itemsize * len(order)
+
+    def rows() -> Iterator[NDArray[np.void]]:
+        # One opaque value per record, compared byte by byte: any total order will do.
+        for block in records.blocks():
+            yield np.ascontiguousarray(block[order].T, dtype=kind).view(f"V{width}").ravel()
+
+    parts = math.ceil(records.facts.records * width / SORTED_BYTES)
+    if parts <= 1:
+        digest.update(np.sort(_joined(list(rows()), width)).tobytes())
+        return digest.digest()
+    borders = _borders(rows, records.facts.records, parts, width)
+    for number in range(len(borders) + 1):
+        same, inside = 0, []
+        for found in rows():
+            above = np.searchsorted(borders, found, side="right")
+            equal = above != np.searchsorted(borders, found, side="left")
+            same += int(np.count_nonzero(equal & (above == number)))
+            inside.append(found[~equal & (above == number)])
+        if number:
+            _repeat(digest, borders[number - 1].tobytes(), same)
+        digest.update(np.sort(_joined(inside, width)).tobytes())
     return digest.digest()
+
+
+def _joined(found: list[NDArray[np.void]], width: int) -> NDArray[np.void]:
+    return np.concatenate(found) if found else np.empty(0, dtype=f"V{width}")
+
+
+def _borders(rows: Callable[[], Iterator[NDArray[np.void]]], records: int, parts: int, width: int) -> NDArray[np.void]:
+    """Return records that divide all of them into about equal parts, each once, in order."""
+    step = max(records // (256 * parts), 1)
+    sample = np.sort(_joined([found[::step] for found in rows()], width))
+    chosen = sample[np.arange(1, 2 * parts) * sample.size // (2 * parts)]
+    return np.array(sorted({record.tobytes() for record in chosen}), dtype=f"V{width}")
+
+
+def _repeat(digest: Hash, record: bytes, times: int) -> None:
+    chunk = record * min(times, 4096)
+    for _ in range(times // 4096):
+        digest.update(chunk)
+    digest.update(record * (times % 4096))

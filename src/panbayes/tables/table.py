@@ -6,11 +6,9 @@ type serves private records and synthetic ones; who may see it is decided by the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,33 +18,25 @@ from panbayes.display import Card, shortened
 from panbayes.errors import InputError
 from panbayes.schema.schema import Schema
 from panbayes.tables.checked_codes import CheckedCodes
-from panbayes.tables.encoding import decode_column, encode_column
-from panbayes.tables.first_reading import FirstCodes, read_as_first
-from panbayes.tables.marks import mark_of
-from panbayes.tables.sources.dispatch import FrameKind, convert_frame, frame_kind, read_columns
-from panbayes.tables.units import first_records
+from panbayes.tables.codes import Codes, Room, code_type
+from panbayes.tables.counter import BlockCounter, Facts
+from panbayes.tables.decoding import Draw, decode_column
+from panbayes.tables.reading import Origin, SpooledTable, read_records
+from panbayes.tables.sources.dispatch import FrameKind, convert_frame
+from panbayes.tables.spool import BLOCK_RECORDS
 
-__all__ = ["Codes", "Table", "code_type"]
-
-Codes: TypeAlias = NDArray[np.uint8 | np.uint16]
-"""Codes of shape (attributes, records), C-contiguous, so that each attribute's codes lie side by side."""
-
-
-def code_type(schema: Schema) -> type[np.uint8] | type[np.uint16]:
-    """Return the smallest integer type that holds every code of the schema."""
-    return np.uint8 if max(schema.sizes) <= 256 else np.uint16
+__all__ = ["Table"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Table:
+class Table(BlockCounter):
     """Records encoded by a schema. ``codes[a, i]`` is the code of attribute ``a`` in record ``i``.
 
     ``persons`` is the number of people where the schema names a privacy unit, else None (one record each).
-    ``kind`` is the library of the data frame it was read from, in which :meth:`frame` gives it back; ``whole`` is the
-    mark of all records of the file where some of them may have been left out, so that the file is known again in
-    whichever order it comes; ``first`` reads it again as the first version did, for the ledgers of that time. The codes
-    are checked against the domains once and cannot change afterwards; ``checked`` is the proof that the counting
-    kernels ask for. An array that the caller could still write to is copied.
+    ``kind`` is the library of the data frame it was read from, in which :meth:`frame` gives it back; ``origin`` is
+    where it was read, None for codes that came otherwise. The codes are checked against the domains once and cannot
+    change afterwards; ``checked`` is the proof that the counting kernels ask for. An array that the caller could still
+    write to is copied.
 
     What a prompt shows is public: the schema, never a record, and not the number of records either, which is private
     where neighbouring tables differ by one record more or less. Who holds the table asks for :attr:`records`.
@@ -65,8 +55,7 @@ class Table:
     codes: Codes
     persons: int | None = None
     kind: FrameKind = "polars"
-    whole: bytes | None = None
-    first: Callable[[], FirstCodes | None] | None = None
+    origin: Origin | None = None
     checked: CheckedCodes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,20 +84,26 @@ class Table:
         keeps all records whatever the privacy unit, for tables that nothing is learned from. A table without records is
         an error unless it ``may_be_empty``: where their number is private, that there are none is private too.
         """
-        unit = None if every_record else schema.unit
-        names = [*schema.names, *([unit.column] if unit else [])]
-        argument = str(source) if isinstance(source, str | Path) else argument
-        frame = read_columns(source, names, argument=argument, may_be_empty=may_be_empty)
-        codes = np.empty((len(schema), frame.height), dtype=code_type(schema))
-        for row, attribute in zip(codes, schema.attributes, strict=True):
-            row[:] = encode_column(frame[attribute.name], attribute, schema.missing_values)
-        persons = whole = None
-        if unit is not None:
-            whole = mark_of(codes)
-            kept, persons = first_records(frame[unit.column], unit.max_records, schema.missing_values)
-            codes = np.ascontiguousarray(codes[:, kept])
+        with read_records(
+            source, schema, argument=argument, every_record=every_record, may_be_empty=may_be_empty
+        ) as read:
+            return cls.gathered(read)
+
+    @classmethod
+    def gathered(cls, read: SpooledTable) -> Table:
+        """Return records that lie in blocks as a table in memory."""
+        codes = np.empty((len(read.schema), read.facts.records), dtype=code_type(read.schema))
+        start = 0
+        for block in read.blocks():
+            codes[:, start : start + block.shape[1]] = block
+            start += block.shape[1]
         codes.flags.writeable = False
-        return cls(schema, codes, persons, frame_kind(source), whole, partial(read_as_first, source, schema))
+        return cls(read.schema, codes, read.persons, read.kind, read.origin)
+
+    @property
+    def facts(self) -> Facts:
+        """The schema, and how many records and people there are."""
+        return Facts(self.schema, self.records, self.persons)
 
     @property
     def records(self) -> int:
@@ -118,7 +113,22 @@ class Table:
     @property
     def size(self) -> int:
         """The public size under ``replace``: persons where there is a privacy unit, else records."""
-        return self.records if self.persons is None else self.persons
+        return self.facts.size
+
+    def blocks(self, rows: Sequence[int] | None = None, most: int = BLOCK_RECORDS) -> Iterator[Codes]:
+        """Yield the codes of the chosen attributes, C-contiguous, at most ``most`` records at a time."""
+        chosen = list(range(len(self.schema))) if rows is None else list(rows)
+        if self.records <= most and chosen == list(range(len(self.schema))):
+            if self.records:
+                yield self.codes
+            return
+        room = Room(self.codes.dtype)
+        for start in range(0, self.records, most):
+            take = min(most, self.records - start)
+            block = room.shaped(len(chosen), take)
+            for into, row in zip(block, chosen, strict=True):
+                into[:] = self.codes[row, start : start + take]
+            yield block
 
     def select(self, records: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Table:
         """Return some of the records. A table with a privacy unit cannot be cut record by record."""
@@ -130,18 +140,21 @@ class Table:
         chosen.flags.writeable = False
         return Table(self.schema, chosen, kind=self.kind)
 
-    def decoded(self) -> pl.DataFrame:
-        """Decode into a polars data frame whose values encode back to the same codes."""
+    def decoded(self, draw: Draw | None = None) -> pl.DataFrame:
+        """Decode into a polars data frame whose values encode back to the same codes.
+
+        Bins and periods give their middles, or with ``draw`` values within.
+        """
         return pl.DataFrame(
-            [decode_column(codes, a).alias(a.name) for codes, a in zip(self.codes, self.schema.attributes, strict=True)]
+            [decode_column(codes, a, draw) for codes, a in zip(self.codes, self.schema.attributes, strict=True)]
         )
 
-    def frame(self, kind: FrameKind | None = None) -> Any:
+    def frame(self, kind: FrameKind | None = None, draw: Draw | None = None) -> Any:
         """Decode into a data frame of ``kind``, by default of the library the table was read from.
 
         The type depends on that library, hence Any; :meth:`decoded` is the typed way to polars.
         """
-        return convert_frame(self.decoded(), kind or self.kind)
+        return convert_frame(self.decoded(draw), kind or self.kind)
 
     @property
     def _title(self) -> str:

@@ -14,13 +14,15 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from decimal import Decimal
 from typing import Final
 
 import numpy as np
 import polars as pl
+
+from panbayes.tables.quiet import quiet
 
 __all__ = ["as_text", "short_time", "text_column", "value_text"]
 
@@ -32,6 +34,11 @@ _MIDNIGHT: Final = re.compile(r"(?<=[0-9]-[0-9]{2}-[0-9]{2}) 00:00:00$")
 _NANOSECONDS: Final = {"W": 604_800 * 10**9, "D": 86_400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9} | {
     unit: 10 ** (9 - 3 * power) for power, unit in enumerate(("s", "ms", "us", "ns"))
 }
+_FIRST_DAY: Final = (dt.date.min - dt.date(1970, 1, 1)).days
+_LAST_DAY: Final = (dt.date.max - dt.date(1970, 1, 1)).days
+_PER_DAY: Final = {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+_OUTSIDE: Final = "a time outside the years 1 to 9999"
+
 _NOTHING: Final = frozenset({"NoneType", "NAType", "NaTType"})
 """None, and what pandas has for it."""
 
@@ -139,6 +146,8 @@ def _numpy_time(value: np.datetime64 | np.timedelta64) -> str | None:
         return None
     unit, count = np.datetime_data(value.dtype)
     if isinstance(value, np.datetime64):
+        if not 1 <= int(value.astype("datetime64[Y]").astype(np.int64)) + 1970 <= 9999:
+            return _OUTSIDE
         finer = value.astype("datetime64[s]") if unit in ("Y", "M", "W", "D", "h", "m") else value
         return short_time(str(finer).replace("T", " "))
     if unit in _NANOSECONDS:
@@ -173,23 +182,60 @@ def as_text(values: pl.Series) -> pl.Series:
     dtype = values.dtype
     if dtype == pl.String:
         return values
-    if dtype in (pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null) or dtype.is_integer():
+    if dtype in (pl.Categorical, pl.Enum, pl.Boolean, pl.Null) or dtype.is_integer():
         return values.cast(pl.String)
     if dtype.is_float():
         return _float_texts(values.cast(pl.Float64))
     if dtype.is_decimal():
         text = values.cast(pl.String)
         return text.str.replace(r"(\.[0-9]*?)0+$", "$1").str.strip_suffix(".")
+    if dtype == pl.Date:
+        return _in_range(values, 1, lambda days: days.cast(pl.String))
     if isinstance(dtype, pl.Datetime):
-        text = values.dt.to_string("%Y-%m-%d %H:%M:%S%.f").str.replace(r"(\.[0-9]*?)0+$", "$1")
-        if dtype.time_zone is None:
-            return text.str.strip_suffix(" 00:00:00")
-        return text + values.dt.to_string("%::z").str.replace(r"^(.*:.*):00$", "$1")
+        return _in_range(values, _PER_DAY[dtype.time_unit], lambda times: _stamp_texts(times, dtype.time_zone))
     if dtype == pl.Time:
         return values.dt.to_string("%H:%M:%S%.f").str.replace(r"(\.[0-9]*?)0+$", "$1")
     if isinstance(dtype, pl.Duration):
         return values.dt.to_string()
-    return text_column(values.name, values.to_list())
+    return text_column(values.name, _python_values(values))
+
+
+def _in_range(values: pl.Series, per_day: int, write: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Write days or time stamps; those outside the years 1 to 9999 have one text, for no calendar holds them all."""
+    first, last = max(-(2**63), _FIRST_DAY * per_day), min(2**63 - 1, (_LAST_DAY + 1) * per_day - 1)
+    inside = values.to_physical().is_between(first, last)
+    if inside.all():
+        return write(values)
+    kept = values.zip_with(inside.fill_null(value=False), pl.Series([None], dtype=values.dtype))
+    outside = pl.select(pl.when(pl.lit(~inside)).then(pl.lit(_OUTSIDE))).to_series()
+    return write(kept).zip_with(inside.fill_null(value=True), outside).alias(values.name)
+
+
+def _stamp_texts(values: pl.Series, time_zone: str | None) -> pl.Series:
+    text = values.dt.to_string("%Y-%m-%d %H:%M:%S%.f").str.replace(r"(\.[0-9]*?)0+$", "$1")
+    if time_zone is None:
+        return text.str.strip_suffix(" 00:00:00")
+    return text + values.dt.to_string("%::z").str.replace(r"^(.*:.*):00$", "$1")
+
+
+def _python_values(values: pl.Series) -> Iterator[object]:
+    """Yield values as Python has them, one by one if it does not have all of them."""
+    failures = (Exception, pl.exceptions.PanicException)
+    with quiet():
+        try:
+            whole: list[object] | None = values.to_list()
+        except failures:
+            whole = None
+    if whole is not None:
+        yield from whole
+        return
+    for place in range(values.len()):
+        with quiet():
+            try:
+                value = values.slice(place, 1).to_list()[0]
+            except failures:
+                value = _OUTSIDE
+        yield value
 
 
 def _float_texts(values: pl.Series) -> pl.Series:

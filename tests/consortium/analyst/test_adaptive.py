@@ -119,6 +119,45 @@ def test_it_is_never_much_worse_than_private_independence(epsilon: str, dependen
     assert mine < theirs + 0.3
 
 
+@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS)
+@pytest.mark.parametrize("many", [1, 3])
+def test_where_nothing_hangs_together_a_first_look_leaves_nearly_all_to_single_attributes(
+    adjacency: Adjacency, delta: Fraction, many: int
+) -> None:
+    truth = population(dependent=False)
+    agreed, wire = study("1/10", adjacency, delta), Wire()
+    network = learn_over(wire, agreed, holders(truth.sample_table(12_000, 1), many), simulate=4)
+    assert network.structure.degree == 0
+    asked = [question.query for name, question in wire.asked if name == "h0"]
+    assert [type(query) for query in asked] == [GroupedTablesQuery, TableChoiceQuery, GroupedTablesQuery]
+    assert asked_for(wire, "h0") == agreed.grant.amount
+    look = asked[1]
+    assert isinstance(look, TableChoiceQuery)
+    assert (look.expected, look.look) == (None, "1")
+    assert Fraction(look.loss) / agreed.grant.amount == Fraction(3, 100)
+    assert paid(network) == [agreed.grant.amount] * many
+    assert network.privacy is not None
+    assert any("a look whether attributes hang together" in line for line in network.privacy.lines())
+
+
+@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS)
+def test_where_attributes_hang_together_the_first_look_says_so(adjacency: Adjacency, delta: Fraction) -> None:
+    wire = Wire()
+    network = learn_over(wire, study("1/10", adjacency, delta), holders(TRAINING, 1), simulate=4)
+    first = next(question.query for _, question in wire.asked if isinstance(question.query, TableChoiceQuery))
+    assert first.expected is None
+    assert network.structure.degree > 0
+
+
+def test_with_a_target_there_is_no_first_look() -> None:
+    wire = Wire()
+    agreed = Study("test", SCHEMA, "adaptive", Fraction(1, 5), target=SCHEMA.names[0])
+    learn_over(wire, agreed, holders(TRAINING, 1), simulate=4)
+    choices = [question.query for _, question in wire.asked if isinstance(question.query, TableChoiceQuery)]
+    assert choices
+    assert all(query.expected is not None for query in choices)
+
+
 def test_it_abstains_where_the_noise_would_win() -> None:
     network = learn(study("1/500"), TRAINING, simulate=1)
     assert network.structure.degree == 0
@@ -202,11 +241,11 @@ def test_three_uneven_holders_are_offered_their_parts_and_pay_for_what_they_were
     assert len({question.round for _, question in wire.asked}) <= agreed.plan.round_trips(3) == 12
     rounds: dict[int, dict[str, set[tuple[int, ...]]]] = {}
     for name, question in wire.asked:
-        if isinstance(question.query, TableChoiceQuery):
+        if isinstance(question.query, TableChoiceQuery) and question.query.expected is not None:
             groups = question.query.groupings
             sets = {tuple(groups[g].attribute for g in found.axes) for found in question.query.candidates}
             rounds.setdefault(question.round, {})[name] = sets
-    assert set().union(*rounds[2].values()) == set(combinations(range(len(SIZES)), 2))
+    assert set().union(*rounds[3].values()) == set(combinations(range(len(SIZES)), 2))
     for dealt in rounds.values():
         every = [members for sets in dealt.values() for members in sets]
         assert len(every) == len(set(every))
@@ -230,26 +269,26 @@ def test_in_turns_a_holder_knows_what_others_took_and_is_offered_the_rest(
     network = learn_over(wire, agreed, {name: TRAINING.select(cut) for name, cut in CUTS.items()}, simulate=7)
     rounds: dict[int, list[tuple[str, TableChoiceQuery]]] = {}
     for name, question in wire.asked:
-        if isinstance(question.query, TableChoiceQuery):
+        if isinstance(question.query, TableChoiceQuery) and question.query.expected is not None:
             rounds.setdefault(question.round, []).append((name, question.query))
     sets = {number: [offered(query) for _, query in queries] for number, queries in rounds.items()}
-    assert [name for name, _ in rounds[2]] == list("abc")[: len(rounds[2])]
-    assert len(rounds[2]) > 1
-    assert [query.rule for _, query in rounds[2]] == ["forest"] * len(rounds[2])
-    assert rounds[2][0][1].taken == ()
-    for (_, before), (_, after) in pairwise(rounds[2]):
+    assert [name for name, _ in rounds[3]] == list("abc")[: len(rounds[3])]
+    assert len(rounds[3]) > 1
+    assert [query.rule for _, query in rounds[3]] == ["forest"] * len(rounds[3])
+    assert rounds[3][0][1].taken == ()
+    for (_, before), (_, after) in pairwise(rounds[3]):
         assert set(after.taken) >= set(before.taken)
         assert len(after.taken) > len(before.taken)
         assert not set(after.taken) & offered(after)
-    assert sets[2][0] == set(combinations(range(len(SIZES)), 2))
-    assert all(later <= earlier for earlier, later in pairwise(sets[4]))
-    assert all(not query.taken for number in rounds if number > 2 for _, query in rounds[number])
-    for number in set(rounds) - {2, 4}:
+    assert sets[3][0] == set(combinations(range(len(SIZES)), 2))
+    assert all(later <= earlier for earlier, later in pairwise(sets[5]))
+    assert all(not query.taken for number in rounds if number > 3 for _, query in rounds[number])
+    for number in set(rounds) - {3, 5}:
         every = [members for found in sets[number] for members in found]
         assert len(every) == len(set(every)), "dealt out"
     assert paid(network) == [asked_for(wire, name) for name in CUTS]
-    trips = sum(len(found) if number in (2, 4) else 1 for number, found in rounds.items())
-    assert trips + 7 <= agreed.plan.round_trips(3) == 16
+    trips = sum(len(found) if number in (3, 5) else 1 for number, found in rounds.items())
+    assert trips + 8 <= agreed.plan.round_trips(3) == 16
 
 
 def offered(query: TableChoiceQuery) -> set[tuple[int, ...]]:
@@ -271,7 +310,7 @@ def about(wire: Wire, attribute: int) -> float:
 def test_a_target_draws_choices_to_its_tables_and_is_said() -> None:
     """A leaf of the tree: of ten runs, more of what is measured is about it; every choice names it, and the model."""
     leaf = SIZES.index(4)
-    plain = study("1/3", "add-remove", Fraction(1, 10**9))
+    plain = study("1", "add-remove", Fraction(1, 10**9))
     aimed = replace(plain, target=SCHEMA.names[leaf])
     parts = []
     for agreed in (plain, aimed):

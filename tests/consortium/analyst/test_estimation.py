@@ -223,7 +223,7 @@ def test_the_division_is_that_of_its_table() -> None:
             (300.0, 1.0, high, first + more),
             (30_000.0, 1.0, high, first + more),
         ):
-            found = Division.of(here, sizes, total=signal * per_record, holders=2)
+            found = Division.of(here, sizes, total=signal * per_record, holders=2, look_first=False)
             assert found.level == pytest.approx(level)
             assert isinstance(found.singles, Fraction)
             assert float(found.singles) == pytest.approx(singles * 0.995, abs=1e-6)
@@ -238,8 +238,34 @@ def test_single_attributes_with_many_values_get_more(sizes: tuple[int, ...], mos
     here = grant("1", "pure")
     per_record = here.law(Fraction(1, 2), holders=1).deviation * math.sqrt(sum(sizes) / 2)
     for signal, part in ((6.0, most), (1_000.0, least)):
-        found = Division.of(here, sizes, total=signal * per_record, holders=1)
+        found = Division.of(here, sizes, total=signal * per_record, holders=1, look_first=False)
         assert float(found.singles) == pytest.approx(part * 0.995, abs=1e-5)
+
+
+@pytest.mark.parametrize("tag", ["pure", "zcdp"])
+def test_there_is_a_first_look_where_single_attributes_would_have_much_noise(tag: str) -> None:
+    """By hand: E = Σ k·(k − 1)·σ²/(2·ln 2·n²) with the share √k/Σ√k of the grant; 0.03 bits are at risk."""
+    sizes, here = (3, 3, 12), grant("1/10" if tag == "pure" else "1/10000", tag)
+    parts = [math.sqrt(size) / sum(map(math.sqrt, sizes)) for size in sizes]
+    cost = sum(
+        size * (size - 1) * here.law(Fraction(part), holders=2).deviation ** 2 / (2 * math.log(2))
+        for size, part in zip(sizes, parts, strict=True)
+    )
+    looked = []
+    for total in np.geomspace(1e3, 1e6, 200).tolist():
+        plain = Division.of(here, sizes, total=total, holders=2, look_first=False)
+        found = Division.of(here, sizes, total=total, holders=2)
+        part = float(plain.singles / (1 - TOTAL))
+        risk = cost / total**2 * (5 if tag == "zcdp" else 1 / part**2 - 1)
+        assert plain.first == 0
+        assert found.first == (Fraction(3, 100) if plain.rounds and risk > 0.03 else 0)
+        assert found.rounds == (min(plain.rounds, 4) if found.first else plain.rounds)
+        if found.first:
+            assert float(found.singles) == pytest.approx(part * 0.965, abs=2e-6)
+            assert found.alone().singles == 1 - TOTAL - found.first
+            assert found.alone().rounds == 0
+        looked.append(bool(found.first))
+    assert {False, True} == set(looked)
 
 
 def test_fractions_are_exact_few_digits_and_never_more_than_is_left() -> None:

@@ -17,14 +17,15 @@ from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.consortium.agreement.strategies import adaptive as agreement
 from panbayes.consortium.agreement.strategies.adaptive import TABLE_CELLS
-from panbayes.consortium.analyst.adaptive import offers as offers_module
+from panbayes.consortium.analyst.adaptive import interactions as interactions_module
 from panbayes.consortium.analyst.adaptive.belief import Belief, Known
 from panbayes.consortium.analyst.adaptive.choice import Choice
 from panbayes.consortium.analyst.adaptive.division import Grant
 from panbayes.consortium.analyst.adaptive.estimation import Estimate
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
+from panbayes.consortium.analyst.adaptive.interactions import interactions
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
-from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, interactions, pairs, price
+from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, pairs, price
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.losses import CLASSES
 from tests.bayesnet.markov.laws import WrittenOut
@@ -107,33 +108,62 @@ def test_tables_of_many_values_stay_within_what_a_study_allows() -> None:
 
 
 def test_interactions_expect_the_mean_parity_of_the_law() -> None:
-    """Counted in 50,000 drawn records: within five deviations of the exact mean."""
+    """Counted in 50,000 drawn records: within five deviations of the exact mean, and so is their chance."""
     belief = believed((4, 3, 2, 5, 2), [((0, 2), (1, 2)), ((1, 3), (2, 2), (4, 2))], spread=2.5)
     whole = WrittenOut.of(belief.field, belief.parameters)
     found = interactions(belief, np.random.default_rng(1), fours=True)
     sets = [tuple(a for a, _ in offer.axes) for offer in found]
-    assert sets == [s for s in combinations(range(5), 3) if s != (1, 2, 4)] + list(combinations(range(5), 4))
+    linked = {(0, 1, 2), (0, 1, 4)}
+    assert {s for s in sets if sets.count(s) > 1} == linked
+    others = [s for s in combinations(range(5), 3) if s not in {(1, 2, 4), *linked}]
+    assert sets[-len(others) - 5 :] == others + list(combinations(range(5), 4))
+    values = np.indices([single.distribution.size for single in belief.singles])
+    law = whole.law if hasattr(whole, "law") else whole.margin(tuple((a, s) for a, s in enumerate((4, 3, 2, 5, 2))))
     exact_all = []
     for offer, members in zip(found, sets, strict=True):
         assert all(count == 2 for _, count in offer.axes)
-        signs = np.indices((2,) * len(members)).sum(axis=0) % 2
-        exact = float((whole.margin(offer.axes) * (1 - 2 * signs)).sum())
+        bits = np.array([np.array(split)[values[a]] for a, split in zip(members, offer.splits, strict=True)])
+        exact = float((law * (1 - 2 * (bits.sum(axis=0) % 2))).sum())
         assert offer.expected == pytest.approx([exact], abs=5 / math.sqrt(50_000))
         assert offer.cells == 2 * 2 ** len(members)
+        squares = [float((law * (1 - 2 * own)).sum()) ** 2 for own in bits]
+        others_of = [math.prod(squares[:i] + squares[i + 1 :]) for i in range(len(squares))]
+        chance = 1 - math.prod(squares) - sum((1 - m) * o for m, o in zip(squares, others_of, strict=True))
+        deviation = math.sqrt(chance * (1 + 5_000 / 50_000) + 30.0**2 / 5_000)
+        assert offer.deviation == pytest.approx(deviation * math.sqrt(2 * math.log(len(found))), rel=0.03)
         exact_all.append(abs(exact))
     assert max(exact_all) > 0.15
-    noise = math.sqrt(1 + 5_000 / 50_000 + 30.0**2 / 5_000)
-    assert found[0].deviation == pytest.approx(noise * math.sqrt(2 * math.log(len(found))))
     assert found[0].penalty(900.0, found[0].expected) == round(30.0 * found[0].deviation)
     triples = interactions(belief, np.random.default_rng(1), fours=False)
     assert {len(offer.axes) for offer in triples} == {3}
+
+
+def test_sets_with_two_measured_pairs_are_offered_at_several_splits() -> None:
+    """Halves, and each of the two most frequent values against the rest; every split once, and of two values one."""
+    laws = ([0.1, 0.5, 0.2, 0.2], [0.7, 0.2, 0.1], [0.4, 0.6], [0.3, 0.3, 0.4])
+    plain = believed((4, 3, 2, 3), [((0, 2), (1, 2)), ((1, 3), (2, 2))])
+    singles = tuple(Estimate(np.array(law), np.ones(len(law))) for law in laws)
+    nested = tuple(Nested.of(single.distribution, ordered=False) for single in singles)
+    belief = replace(plain, singles=singles, nested=nested)
+    found: dict[tuple[int, ...], set[tuple[tuple[int, ...], ...]]] = {}
+    for offer in interactions(belief, np.random.default_rng(1), fours=False):
+        found.setdefault(tuple(a for a, _ in offer.axes), set()).add(offer.splits)
+    of_0, of_1 = {(0, 1, 0, 0), (0, 0, 1, 0)}, {(0, 1, 1), (0, 1, 0)}
+    halves = [tuple(nested[a].groups(2).tolist()) for a in range(4)]
+    assert found[0, 1, 2] == {(x, y, (0, 1)) for x in {halves[0], *of_0} for y in {halves[1], *of_1}}
+    for other in ((0, 1, 3), (0, 2, 3), (1, 2, 3)):
+        assert found[other] == {tuple(halves[a] for a in other)}
+    known = replace(belief, idle=(((0, 4), (1, 3), (2, 2)),))
+    assert (0, 1, 2) not in {
+        tuple(a for a, _ in o.axes) for o in interactions(known, np.random.default_rng(1), fours=False)
+    }
 
 
 def test_interactions_are_of_attributes_that_vary_and_one_alone_has_its_chance_too() -> None:
     belief = believed((2, 1, 3, 2), [])
     (only,) = interactions(belief, np.random.default_rng(1), fours=True)
     assert only.axes == ((0, 2), (2, 2), (3, 2))
-    assert only.deviation > 1.0
+    assert only.deviation > 0.5
     assert interactions(believed((2, 1, 3), []), np.random.default_rng(1), fours=True) == []
     assert interactions(believed((2, 2, 3), [((0, 2), (1, 2), (2, 3))]), np.random.default_rng(1), fours=True) == []
 
@@ -144,32 +174,73 @@ def test_interactions_of_four_are_offered_for_few_attributes_and_too_many_are_th
     assert any(len(o.axes) == 4 for o in interactions(believed((2,) * 16, []), np.random.default_rng(1), fours=True))
     many = believed((2,) * 17, [])
     assert {len(o.axes) for o in interactions(many, np.random.default_rng(1), fours=True)} == {3}
-    monkeypatch.setattr(offers_module, "INTERACTIONS", 50)
+    monkeypatch.setattr(interactions_module, "INTERACTIONS", 50)
     thin = [o.axes for o in interactions(many, np.random.default_rng(1), fours=True)]
     assert len(set(thin)) == 50
     assert thin == sorted(thin)
     assert thin != [o.axes for o in interactions(many, np.random.default_rng(2), fours=True)]
+    star: list[Axes] = [((0, 2), (a, 2)) for a in range(1, 17)]
+    linked = [o.axes for o in interactions(believed((2,) * 17, star), np.random.default_rng(1), fours=True)]
+    assert len(set(linked)) == 50
+    assert sum(axes[0][0] == 0 for axes in linked) == 37, "three quarters are kept for sets with two measured pairs"
 
 
 def test_chance_and_prices_are_as_stated() -> None:
-    offer = Offer(((0, 2), (1, 2)), np.full((2, 2), 0.25), 4)
-    expected = np.array([[100.0, 400.0], [0.0, 2_500.0]])
-    assert offer.penalty(3_000.0, expected) == round(0.8 * (10 + 20 + 50) + 1.2 * math.sqrt(3_000))
+    """Rows of 0.2 and 0.8, columns of 0.1 and 0.9; of two by two cells one is free."""
+    expected = np.array([[40.0, 360.0], [160.0, 1_440.0]])
+    deviations = np.sqrt(expected * np.array([[0.8], [0.2]]) * np.array([0.9, 0.1]))
+    most = math.sqrt(2 * math.log(10))
+    plain = Offer(((0, 2), (1, 2)), expected / 2_000, 4, among=10)
+    chance = 0.8 * deviations.sum() + 0.6 * most * math.sqrt((deviations**2).sum() * 4)
+    assert plain.penalty(2_000.0, expected) == round(chance)
+    noisy = replace(plain, margins=(np.array([0.5, 0.25]), np.array([0.1, 0.2])))
+    rows, columns = np.array([[0.2], [0.8]]), np.array([0.1, 0.9])
+    variance = deviations**2 + 2_000 * (np.array([[0.5], [0.25]]) * columns**2 + np.array([0.1, 0.2]) * rows**2)
+    louder = chance + 0.8 * (np.sqrt(variance) - deviations).sum()
+    assert noisy.penalty(2_000.0, expected) == round(louder)
+    assert louder > 1.2 * chance
+    wide = Offer(((0, 3), (1, 2)), np.full((3, 2), 1 / 6), 6, among=10)
+    own = math.sqrt(100 * 2 / 3 / 2)
+    assert wide.penalty(600.0, np.full((3, 2), 100.0)) == round(0.8 * 6 * own + 0.6 * most * own * math.sqrt(6 * 3))
     assert price(0.0, first=False) == pytest.approx(0.5)
     assert price(1.0, first=False) == pytest.approx(0.8)
     assert price(1.0, first=True) == pytest.approx(0.4)
 
 
-def test_chance_alone_stays_below_its_penalty() -> None:
-    """Scores of records drawn from what was expected: the mean of 300 is 0.8·Σ√e, and hardly one is above."""
+def test_pairs_know_the_noise_of_their_margins_and_how_many_they_are() -> None:
+    belief = believed(SIZES, TABLES)
+    spread = tuple(Estimate(s.distribution, np.arange(1.0, s.variance.size + 1)) for s in belief.singles)
+    for offer in pairs(replace(belief, singles=spread), 40.0):
+        assert offer.among == 10
+        assert offer.margins is not None
+        for (a, count), margin in zip(offer.axes, offer.margins, strict=True):
+            wanted = np.bincount(belief.nested[a].groups(count), spread[a].variance) / 5_000
+            assert margin == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (4, 4), (2, 6)])
+def test_chance_alone_stays_below_its_penalty_and_rare_values_have_little(sizes: tuple[int, int]) -> None:
+    """Scores of records whose attributes are independent, against what their own margins make one expect.
+
+    The mean of 300 is 0.8·Σs. Of so many pairs about one may come close to the penalty, and no more are above it.
+    """
     rng = np.random.default_rng(4)
-    expected = 4_000 * rng.dirichlet(np.full(16, 2.0)).reshape(4, 4)
-    drawn = rng.multinomial(4_000, (expected / 4_000).ravel(), size=300)
-    scores = np.abs(drawn - expected.ravel()).sum(axis=1)
-    penalty = Offer(((0, 4), (1, 4)), expected / 4_000, 16).penalty(4_000.0, expected)
-    assert scores.mean() == pytest.approx(0.8 * np.sqrt(expected).sum(), rel=0.05)
-    assert 1 <= np.count_nonzero(scores > penalty - 0.6 * math.sqrt(4_000)) <= 90
-    assert np.count_nonzero(scores > penalty) <= 15
+    laws = [np.append(np.full(size - 1, 0.05), 1 - 0.05 * (size - 1)) for size in sizes]
+    scores, penalties, means, before = [], [], [], []
+    for _ in range(300):
+        one, other = (rng.choice(law.size, 4_000, p=law) for law in laws)
+        counts = np.zeros(sizes)
+        np.add.at(counts, (one, other), 1)
+        rows, columns = counts.sum(axis=1, keepdims=True) / 4_000, counts.sum(axis=0) / 4_000
+        expected = 4_000 * rows * columns
+        offer = Offer(((0, sizes[0]), (1, sizes[1])), expected / 4_000, 16, among=300)
+        scores.append(np.abs(counts - expected).sum())
+        penalties.append(offer.penalty(4_000.0, expected))
+        means.append(0.8 * np.sqrt(expected * (1 - rows) * (1 - columns)).sum())
+        before.append(0.8 * np.sqrt(expected).sum() + 1.2 * math.sqrt(4_000))
+    assert np.mean(scores) == pytest.approx(np.mean(means), rel=0.2)
+    assert np.count_nonzero(np.array(scores) > np.array(penalties)) <= 5
+    assert np.mean(penalties) < 0.6 * np.mean(before), "what it would be if the margins were not known"
 
 
 def choice(
@@ -241,10 +312,23 @@ def test_in_turns_the_largest_is_asked_first_and_the_next_is_offered_what_is_lef
 
 
 def test_tables_of_the_target_have_half_the_price() -> None:
-    plain, aimed = choice({"a": 1.0}), replace(choice({"a": 1.0}), target=2)
+    plain = replace(choice({"a": 1.0}), price=20.0)
+    aimed = replace(plain, target=2)
     sizes = [offer_of((1, 3), (2, 5)), offer_of((0, 2), (1, 2)), Offer(((2, 1), (3, 1)), np.zeros(1), 1)]
-    assert [plain.cells(offer) for offer in sizes] == [4, 4, 1]
-    assert [aimed.cells(offer) for offer in sizes] == [2, 4, 1]
+    assert [plain.cells("a", offer) for offer in sizes] == [4, 4, 1]
+    assert [aimed.cells("a", offer) for offer in sizes] == [2, 4, 1]
+
+
+@pytest.mark.parametrize("level", [0.02, 0.1, 1.0, 30.0])
+def test_cheap_cells_have_prices_below_half_a_record(level: float) -> None:
+    """A table of 12,000 cells costs what its noise says, to a few percent, however little that is for one cell."""
+    here = replace(choice({"a": 4_000.0}), price=level)
+    wide = Offer(((0, 3), (1, 3)), np.zeros(1), 12_000)
+    for tables, unit in here.counts("a"):
+        rho = Fraction(1, 10) * (1 - CHOOSING) / tables
+        wanted = 12_000 * level * math.sqrt(2 / (2 * float(rho)))
+        assert unit * here.cells("a", wide) == pytest.approx(wanted, rel=0.13, abs=8.0)
+        assert unit >= 8
 
 
 def test_what_holders_took_is_put_together_pick_by_pick_and_a_forest_stays_one() -> None:
@@ -259,12 +343,12 @@ def test_what_holders_took_is_put_together_pick_by_pick_and_a_forest_stays_one()
 @pytest.mark.parametrize(("number", "most"), [(0, 8), (1, 8), (2, 16), (3, 32), (4, 64), (7, 64)])
 def test_one_holder_looks_at_numbers_of_tables_up_to_the_rounds_most(number: int, most: int) -> None:
     """Of eight edges: an eighth, a quarter, … of them; the unit is what a cell's noise then costs."""
-    here = choice({"a": 4_000.0}, number=number)
+    here = replace(choice({"a": 4_000.0}, number=number), price=5.0)
     found = here.counts("a")
     assert [tables for tables, _ in found] == [t for t in (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64) if t <= most]
     for tables, unit in found:
         rho = Fraction(1, 10) * (1 - CHOOSING) / tables
-        assert unit == math.ceil(0.5 * math.sqrt(2 / (2 * float(rho))))
+        assert unit == math.ceil(5.0 * math.sqrt(2 / (2 * float(rho))))
 
 
 def test_no_more_tables_are_taken_than_the_study_lets_be_chosen() -> None:
@@ -275,14 +359,14 @@ def test_no_more_tables_are_taken_than_the_study_lets_be_chosen() -> None:
 
 
 def test_several_holders_take_their_parts_at_the_price_of_all_tables() -> None:
-    here = choice({"a": 3_000.0, "b": 1_000.0}, number=2)
+    here = replace(choice({"a": 3_000.0, "b": 1_000.0}, number=2), price=5.0)
     assert [tables for tables, _ in here.counts("a")] == [1, 2, 3, 4, 6, 9, 12]
     for name, part, step in (("a", 0.75, 2.0), ("b", 0.25, 2.0)):
         tables, unit = here.counts(name)[-1]
         assert tables == round(step * 8 * part)
         rho = Fraction(1, 10) * (1 - CHOOSING) / 16
         deviation = math.sqrt(2) * math.sqrt(2 / (2 * float(rho)))
-        assert unit == math.ceil(0.5 * deviation * part)
+        assert unit == math.ceil(5.0 * deviation * part)
     tiny = choice({"a": 1e6, "b": 1.0}).counts("b")
     assert [tables for tables, _ in tiny] == [1]
 

@@ -12,9 +12,10 @@ from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.consortium.agreement.strategies import adaptive as agreement
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.analyst.adaptive import fitting as fitting_module
 from panbayes.consortium.analyst.adaptive.belief import Belief, Known
 from panbayes.consortium.analyst.adaptive.estimation import Estimate
-from panbayes.consortium.analyst.adaptive.fitting import fitting
+from panbayes.consortium.analyst.adaptive.fitting import askable, fitting, weight
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from panbayes.consortium.analyst.adaptive.session import Session
 from panbayes.consortium.analyst.federation import Federation
@@ -42,15 +43,15 @@ def test_the_noise_of_tables_has_the_law_that_their_weights_say(adjacency: Adjac
         with open_gates(agreed, tables, simulate=seed) as gates:
             session = Session.of(Federation(agreed, gates, simulated=True))
             measured = session.measure(PAIRS, Fraction(1, 2), "pairs", weights=weights, round_number=0)
-        for table, weight in zip(measured, weights, strict=True):
+        for table, share in zip(measured, weights, strict=True):
             (a, _), (b, _) = table.axes
             exact = np.zeros((SIZES[a], SIZES[b]))
             np.add.at(exact, (CODES[a], CODES[b]), 1)
-            found[weight] += (table.pooled - exact).ravel().tolist()
-            deviations[weight] = table.pooled_law.deviation
+            found[share] += (table.pooled - exact).ravel().tolist()
+            deviations[share] = table.pooled_law.deviation
     assert deviations[1] / deviations[9] == pytest.approx(3 if delta != "0" else 9, rel=0.01)
-    for weight, noise in found.items():
-        assert np.std(noise) == pytest.approx(deviations[weight], rel=0.12)
+    for share, noise in found.items():
+        assert np.std(noise) == pytest.approx(deviations[share], rel=0.12)
 
 
 def believed(known: list[Axes]) -> Belief:
@@ -73,7 +74,7 @@ def test_tables_beyond_the_number_that_one_question_may_ask_for_are_passed_over(
     small: list[Axes] = [((a, 2), (b, 2)) for a, b in combinations(range(4), 2)]
     triples: list[Axes] = [tuple((a, 2) for a in found) for found in ((0, 1, 2), (0, 1, 3), (0, 2, 3))]
     belief = believed(triples[:known])
-    assert fitting(belief, small) == small[:kept]
+    assert askable(belief, small) == small[:kept]
 
 
 def test_a_table_with_more_cells_than_are_left_is_passed_over_and_smaller_ones_after_it_are_not(
@@ -82,4 +83,21 @@ def test_a_table_with_more_cells_than_are_left_is_passed_over_and_smaller_ones_a
     """Room for forty cells: 4, 24 and 4 of them fit, 30 do not."""
     monkeypatch.setattr(agreement, "MEASURED_CELLS", 10)
     first, second, wide, last = ((0, 2), (1, 2)), ((2, 4), (3, 6)), ((0, 6), (1, 5)), ((0, 2), (2, 2))
-    assert fitting(believed([]), [first, second, wide, last]) == [first, second, last]
+    assert askable(believed([]), [first, second, wide, last]) == [first, second, last]
+
+
+def test_tables_that_are_too_heavy_together_may_be_asked_for_and_those_too_heavy_alone_may_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A triangle of 6, 5 and 4 groups is one clique of 120 cells; its sides alone have at most 50."""
+    sides: list[Axes] = [((0, 6), (1, 5)), ((1, 5), (2, 4)), ((0, 6), (2, 4))]
+    assert weight(believed(sides[:1]), sides[1:2]) == pytest.approx(6 * 5 + 5 * 4, abs=11)
+    assert weight(believed([]), sides) >= 120
+    monkeypatch.setattr(fitting_module, "TREE", 100)
+    assert fitting(believed([]), sides) == sides[:2]
+    assert askable(believed([]), sides) == sides
+    assert askable(believed(sides[:2]), [sides[2], ((2, 2), (3, 2))]) == [((2, 2), (3, 2))]
+    monkeypatch.setattr(fitting_module, "NETWORK", 100)
+    coarse: Axes = ((0, 2), (1, 2), (2, 2))
+    assert weight(believed([]), [coarse]) == np.inf, "a network of values would have 120 cells"
+    assert askable(believed([]), [coarse]) == fitting(believed([]), [coarse]) == []

@@ -5,6 +5,7 @@ them with a delta, under two schemas, with caps of both privacy classes. ``versi
 question, its reply and its head. ``version-2.ledger`` has the same studies and caps, and at its end a look without
 privacy and a study that was closed before it had spent everything. ``version-3.ledger`` has all that and answers that
 failed: three to "spring", which the holder has looked at, one to "autumn", and three to "frost", which is paused.
+``version-4.ledger`` is that one after its records came back: marked as records are since, beside the marks it had.
 """
 
 from __future__ import annotations

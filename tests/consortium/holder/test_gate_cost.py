@@ -46,7 +46,8 @@ from panbayes.privacy.classes.pure import NOTHING
 from panbayes.reproduce.diabetes import diabetes_schema
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
-from panbayes.tables.table import Table, code_type
+from panbayes.tables.codes import code_type
+from panbayes.tables.table import Table
 from tests.consortium.holder.examples import asked, check, refused
 from tests.consortium.studies import Wire, learn_over
 

@@ -13,8 +13,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from panbayes.consortium.holder import grouped_tables
-from panbayes.consortium.holder.grouped_tables import count_grouped
 from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.protocol.answers import GroupedTablesAnswer, TableChoiceAnswer
 from panbayes.consortium.protocol.cells import Cells, pack_cells, unpack_cells
@@ -26,6 +24,7 @@ from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
+from panbayes.tables.counting import block_counts
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import answer, check, loss_of
 
@@ -250,9 +249,9 @@ def test_records_are_counted_in_blocks_with_the_same_tables(records: int, monkey
     rng = np.random.default_rng(records)
     table = Table(SCHEMA, np.stack([rng.integers(0, 2, records), rng.integers(0, 3, records)]).astype(np.uint8))
     views = ((), (0,), (1, 0), (0, 2))
-    whole = count_grouped(GROUPINGS, views, table)
-    monkeypatch.setattr(grouped_tables, "BLOCK_RECORDS", 100)
-    cut = count_grouped(GROUPINGS, views, table)
+    whole = table.count(views, GROUPINGS)
+    monkeypatch.setattr(block_counts, "MOST_RECORDS", 100)
+    cut = table.count(views, GROUPINGS)
     assert cut.flat.tolist() == whole.flat.tolist()
     assert cut.offsets.tolist() == whole.offsets.tolist() == [0, 1, 3, 9, 13]
     counted = np.zeros((2, 3), dtype=np.int64)

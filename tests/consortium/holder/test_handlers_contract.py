@@ -21,7 +21,6 @@ from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.reply_checks import check_release
 from panbayes.consortium.holder import private_counts
-from panbayes.consortium.holder.grouped_tables import count_grouped
 from panbayes.consortium.holder.handler import Handler, handler_of, handlers
 from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.holder.private_selection import private_score
@@ -109,7 +108,7 @@ def test_counts_that_are_kept_give_the_answers_of_fresh_ones(kept: int, monkeypa
 def test_counts_show_no_count() -> None:
     """Of no record, not even their number: a holder's session may be recorded."""
     counts = PrivateCounts(RECORDS)
-    grouped = count_grouped([Grouping(0, ())], [(0,)], RECORDS)
+    grouped = RECORDS.count([(0,)], [Grouping(0, ())])
     for shown in (counts, counts.exact, counts.exact.count([(0, 1)]), grouped):
         assert repr(shown) == object.__repr__(shown)
 
@@ -119,7 +118,7 @@ def test_scores_in_any_order_are_those_of_fresh_counts(kept: int, monkeypatch: p
     """First few children are scored, then more, then by another score: what was kept must not stand in for the rest."""
     monkeypatch.setattr(private_counts, "MOST_KEPT", kept)
     shared = PrivateCounts(RECORDS)
-    known = {name: private_score(RECORDS, name) for name, score in scores().items() if not score.binary_child}
+    known = {name: private_score(RECORDS.facts, name) for name, score in scores().items() if not score.binary_child}
     assert len(known) > 1
     for name, placed in product((*known, *known), ((0, 1, 2, 3), (0,), (0, 1), (0, 1, 2), (1, 0), (0,))):
         children = [child for child in range(len(SCHEMA)) if child not in placed]
@@ -133,7 +132,7 @@ def test_scores_in_any_order_are_those_of_fresh_counts(kept: int, monkeypatch: p
 def test_a_score_is_computed_once() -> None:
     """In the rounds of a vote children get fewer, and only the parent sets with the newest attribute are new."""
     shared, computed = PrivateCounts(RECORDS), list[tuple[int, ...]]()
-    exact = private_score(RECORDS, "I")
+    exact = private_score(RECORDS.facts, "I")
 
     def score(counts: Counts, parent_sets: Sequence[tuple[int, ...]], children: Sequence[int]) -> NDArray[np.float64]:
         computed.extend(parent_sets)

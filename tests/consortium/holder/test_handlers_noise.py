@@ -372,7 +372,7 @@ def test_a_vote_is_drawn_by_the_scores_of_the_records(score: str, max_records: i
 
 def test_a_table_without_persons_has_scores_like_any_other() -> None:
     empty = Table(Schema("s", ATTRIBUTES, unit=Unit("who", 3)), np.zeros((4, 0), dtype=np.uint8), 0)
-    assert private_score(empty, "R")(ExactCounts(empty), [(0,)], [1, 2]).tolist() == [[0.0, 0.0]]
+    assert private_score(empty.facts, "R")(ExactCounts(empty), [(0,)], [1, 2]).tolist() == [[0.0, 0.0]]
 
 
 @each_unit

@@ -14,7 +14,7 @@ import pytest
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, dismiss_begun
-from panbayes.consortium.holder.ledger.binding import Fingerprint, keyed_former
+from panbayes.consortium.holder.ledger.binding import Earlier, Fingerprint, keyed_former
 from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.transaction import Transaction
@@ -179,30 +179,32 @@ def test_an_answer_that_was_given_is_no_longer_this_processs_to_dismiss(path: Pa
 def test_a_binding_of_the_first_version_gives_way_with_all_it_knew(path: Path) -> None:
     """Under it nothing was charged: its records are not the ledger's any more."""
     agreed = study("independent")
-    old, new = Fingerprint((b"new mark",), former=b"theirs"), Fingerprint((b"our mark",), former=b"ours")
+    new = Fingerprint((b"our mark",), stages=(lambda: Earlier((), (b"ours",)),))
+    theirs = Earlier((), (b"theirs",))
     with Ledger.open(path, create=True) as ledger:
         with ledger.transaction() as transaction:
             stored = keyed_former(transaction.secret("key"), b"theirs")
             transaction.connection.execute("INSERT INTO bindings VALUES (?, ?)", (agreed.schema.hash, stored))
-            assert transaction.bindings().belongs_to(agreed.schema.hash, old)
+            assert transaction.bindings().belonged_to(agreed.schema.hash, lambda: theirs)
             transaction.bind(agreed.schema.hash, new)
         with ledger.transaction(write=False) as transaction:
-            assert transaction.bindings().belongs_to(agreed.schema.hash, new)
-            assert not transaction.bindings().belongs_to(agreed.schema.hash, old)
+            assert transaction.bindings().belongs_to(new)
+            assert not transaction.bindings().belonged_to(agreed.schema.hash, lambda: theirs)
+            assert list(transaction.connection.execute("SELECT * FROM bindings")) == []
 
 
 def test_a_ledger_of_the_first_version_asks_how_records_were_read_then_only_under_its_own_schema() -> None:
-    def never() -> bytes | None:
+    def never() -> Earlier:
         raise AssertionError("the table was read once more for nothing")
 
     with Ledger.in_memory() as ledger, ledger.transaction() as transaction:
         stored = keyed_former(transaction.secret("key"), b"then")
         transaction.connection.execute("INSERT INTO bindings VALUES ('schema', ?)", (stored,))
         bindings = transaction.bindings()
-    assert bindings.belonged_to("schema", Fingerprint((), older=lambda: b"then"))
-    assert not bindings.belonged_to("schema", Fingerprint((), older=lambda: b"now"))
-    assert not bindings.belonged_to("schema", Fingerprint((), older=lambda: None))
-    assert not bindings.belonged_to("another", Fingerprint((), older=never))
+    assert bindings.belonged_to("schema", lambda: Earlier((), (b"now", b"then")))
+    assert not bindings.belonged_to("schema", lambda: Earlier((b"then",), (b"now",)))
+    assert not bindings.belonged_to("schema", Earlier)
+    assert not bindings.belonged_to("another", never)
 
 
 def test_every_refusal_names_the_question_it_refuses(path: Path) -> None:

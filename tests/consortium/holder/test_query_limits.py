@@ -10,7 +10,7 @@ import pytest
 
 from panbayes.bayesnet.structure import Structure
 from panbayes.consortium.holder import grouped_tables, query_checks
-from panbayes.consortium.holder.grouped_tables import BLOCK_GROUPINGS, _blocks, check_axes, count_grouped
+from panbayes.consortium.holder.grouped_tables import check_axes
 from panbayes.consortium.holder.handlers import local_model
 from panbayes.consortium.holder.handlers.local_model import _fitting
 from panbayes.consortium.holder.query_checks import _sets_within
@@ -20,6 +20,7 @@ from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
+from panbayes.tables.counting.block_counts import BLOCK_AXES, _parts
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import answer, check
 
@@ -38,22 +39,22 @@ def model(degree: int, theta: str | None = None, *, score: str = "I", first: int
         (),
         ((),),
         ((0, 1),) * 3,
-        tuple((g,) for g in range(3 * BLOCK_GROUPINGS + 7)),
-        tuple((g, g + 1) for g in range(BLOCK_GROUPINGS + 9)),
-        tuple((g % 3, 3 + g) for g in range(2 * BLOCK_GROUPINGS)),
-        (tuple(range(BLOCK_GROUPINGS + 40)), (0,), (1, 2)),
-        ((0,), tuple(range(1, BLOCK_GROUPINGS + 1)), (5,)),
-        (tuple(range(BLOCK_GROUPINGS)), (0,), (BLOCK_GROUPINGS,)),
+        tuple((g,) for g in range(3 * BLOCK_AXES + 7)),
+        tuple((g, g + 1) for g in range(BLOCK_AXES + 9)),
+        tuple((g % 3, 3 + g) for g in range(2 * BLOCK_AXES)),
+        (tuple(range(BLOCK_AXES + 40)), (0,), (1, 2)),
+        ((0,), tuple(range(1, BLOCK_AXES + 1)), (5,)),
+        (tuple(range(BLOCK_AXES)), (0,), (BLOCK_AXES,)),
     ],
 )
 def test_a_block_holds_as_many_groupings_as_stated_and_no_more(views: tuple[tuple[int, ...], ...]) -> None:
-    blocks = [(block.start, block.stop) for block in _blocks(views)]
+    blocks = [(block.start, block.stop) for block in _parts(views)]
     assert [place for start, stop in blocks for place in range(start, stop)] == list(range(len(views)))
     named = [{g for axes in views[start:stop] for g in axes} for start, stop in blocks]
     for (start, stop), own in zip(blocks, named, strict=True):
-        assert len(own) <= BLOCK_GROUPINGS or stop - start == 1
+        assert len(own) <= BLOCK_AXES or stop - start == 1
         if stop < len(views):
-            assert len(own | set(views[stop])) > BLOCK_GROUPINGS, "a block ends where the next table has no room"
+            assert len(own | set(views[stop])) > BLOCK_AXES, "a block ends where the next table has no room"
 
 
 @pytest.mark.parametrize("size", [255, 256, 257, 300])
@@ -65,7 +66,7 @@ def test_every_value_of_a_large_domain_is_counted_as_itself(size: int, grouped: 
     found = np.stack([values, values % 2])
     codes = found.astype(np.uint8) if size <= 256 else found.astype(np.uint16)
     groups = tuple(reversed(range(size))) if grouped else ()
-    counted = count_grouped((Grouping(0, groups), Grouping(1, ())), ((0,), (1,), (0, 1)), Table(own, codes))
+    counted = Table(own, codes).count(((0,), (1,), (0, 1)), (Grouping(0, groups), Grouping(1, ())))
     alone = np.bincount(size - 1 - values if grouped else values, minlength=size)
     pairs = np.zeros((size, 2), dtype=np.int64)
     np.add.at(pairs, (size - 1 - values if grouped else values, values % 2), 1)

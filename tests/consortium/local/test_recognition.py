@@ -19,19 +19,23 @@ import pytest
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation
-from panbayes.consortium.holder.ledger.binding import fingerprint, keyed_former
+from panbayes.consortium.holder.ledger.binding import fingerprint, keyed, keyed_earlier, keyed_former
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
+from panbayes.consortium.holder.ledger.versions import newest
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.local.learn import learn
 from panbayes.errors import HolderRefusedError, LedgerError
 from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
+from panbayes.tables.encoding import EARLIER
+from panbayes.tables.marks import mark_of, sorted_mark
+from panbayes.tables.reading import read_records
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import SCHEMA, pure, singles, study, table
-from tests.consortium.holder.golden_ledger import EXCHANGES, FIRST_VERSION, records
+from tests.consortium.holder.golden_ledger import EXCHANGES, Golden, records
 from tests.consortium.holder.ledgers import edit
 
 PATIENTS = replace(SCHEMA, unit=Unit("patient", max_records=2))
@@ -111,11 +115,13 @@ def test_other_records_have_their_own_account(tmp_path: Path) -> None:
         ask(PATIENTS, "north", frame(3), tmp_path)
 
 
-def test_a_ledger_of_the_first_version_is_found_by_its_records_and_marked_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", range(1, newest() + 1))
+def test_a_ledger_of_any_version_is_found_by_its_records_and_marked_once(version: int, tmp_path: Path) -> None:
     """Nobody is locked out, and nobody gets a fresh account."""
+    golden = Golden(version)
     cabinet = Cabinet.in_state(tmp_path)
     cabinet.make_folder()
-    shutil.move(FIRST_VERSION.copy(tmp_path), cabinet.folder / "old.ledger")
+    shutil.move(golden.copy(tmp_path), cabinet.folder / "old.ledger")
     old = EXCHANGES[0].study
     for number, schema in enumerate((old.schema, replace(old.schema, name="renamed"))):
         agreed = study("independent", "1/10", name=f"new {number}", schema=schema)
@@ -124,10 +130,10 @@ def test_a_ledger_of_the_first_version_is_found_by_its_records_and_marked_once(t
             Federation(agreed, gates).ask(singles(agreed), round_number=0)
     (path,) = cabinet.files()
     with Ledger.read(path) as ledger:
-        assert ledger.summary().entries == len(FIRST_VERSION.heads) + 2
-        assert verify(ledger, heads=FIRST_VERSION.heads) == []
+        assert ledger.summary().entries == len(golden.heads) + 2
+        assert verify(ledger, heads=golden.heads) == []
         with ledger.transaction(write=False) as transaction:
-            assert len(transaction.bindings().marks) == 1
+            assert keyed(transaction.secret("key"), mark_of(records(old.schema))) in transaction.bindings().marks
 
 
 def test_a_ledger_of_the_first_version_with_a_unit_is_found_in_the_order_it_was_bound_in_and_then_in_any(
@@ -135,7 +141,7 @@ def test_a_ledger_of_the_first_version_with_a_unit_is_found_in_the_order_it_was_
 ) -> None:
     ask(PATIENTS, "north", frame(), tmp_path)
     (path,) = Cabinet.in_state(tmp_path).files()
-    former = fingerprint(Table.read(frame(), PATIENTS)).former
+    (former,) = fingerprint(Table.read(frame(), PATIENTS)).stages[0]().former
     with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
         key = transaction.secret("key")
     # As the first version left it: one digest of the records that were kept, no marks, no columns.
@@ -201,7 +207,8 @@ def bound_as_first(state: Path, schema: Schema, codes: list[list[int]], persons:
         key = transaction.secret("key")
     edit(path, "DELETE FROM marks", "DELETE FROM units")
     bound = "INSERT INTO bindings (schema, digest) VALUES (?, ?)"
-    edit(path, bound, values=(schema.hash, keyed_former(key, fingerprint(old).former)))
+    (former,) = fingerprint(old).stages[0]().former
+    edit(path, bound, values=(schema.hash, keyed_former(key, former)))
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -216,7 +223,7 @@ def test_a_ledger_of_the_first_version_is_found_by_records_that_are_read_otherwi
     for holder in ("Dr. North", "north"):
         ask(schema, holder, data, tmp_path, name=f"by {holder}")
         # Marked: what the first version read is not asked for again.
-        monkeypatch.setattr("panbayes.tables.table.read_as_first", lambda *_: pytest.fail("read again"))
+        monkeypatch.setattr("panbayes.tables.reading.read_as_first", lambda *_: pytest.fail("read again"))
     assert accounts(tmp_path) == [3]
 
 
@@ -227,6 +234,83 @@ def test_records_that_the_first_version_knew_otherwise_have_their_own_account(tm
         ask(VISITS, "north", make(tmp_path), tmp_path)
     ask(VISITS, "Dr. North", make(tmp_path), tmp_path)
     assert accounts(tmp_path) == [1, 1]
+
+
+BLANKS = Schema(
+    "blanks",
+    (
+        Attribute("sex", categories=("F", "M"), other="other"),
+        Attribute("age", bins=(0, 40, 120), missing="missing"),
+        Attribute("smokes", categories=("no", "yes")),
+    ),
+)
+BLANK_VISITS = replace(BLANKS, unit=Unit("patient", max_records=1))
+
+
+def blanks(seed: int = 1) -> pl.DataFrame:
+    """Texts with blanks around them, and words where numbers belong, both read otherwise since version 4."""
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "sex": rng.choice(["F", " F", "M ", "x"], 90),
+            "age": rng.choice(["7", "50", "old", "?"], 90),
+            "smokes": rng.choice(["no", " yes", "yes"], 90),
+            "patient": rng.choice([f"p{n}" for n in range(40)], 90),
+        }
+    )
+
+
+def left_by_version_3(state: Path, schema: Schema, data: object) -> None:
+    """Leave a ledger as version 3 did: a study charged, and marks of the codes that it gave, sorted."""
+    ask(schema, "north", data, state)
+    (path,) = Cabinet.in_state(state).files()
+    with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
+        key = transaction.secret("key")
+    edit(path, "DELETE FROM marks")
+    for every_record in (False, True):
+        with read_records(data, schema, rules=EARLIER, every_record=every_record) as read:
+            mark = keyed_earlier(key, sorted_mark(read))
+        edit(path, "INSERT OR IGNORE INTO marks (schema, digest) VALUES (?, ?)", values=(schema.hash, mark))
+
+
+@pytest.mark.parametrize("schema", [BLANKS, BLANK_VISITS])
+def test_a_ledger_of_version_3_is_found_by_records_that_are_read_otherwise_today_and_marked_once(
+    schema: Schema, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_by_version_3(tmp_path, schema, blanks())
+    with read_records(blanks(), schema, rules=EARLIER) as then:
+        assert sorted_mark(then) != sorted_mark(Table.read(blanks(), schema)), "they are read otherwise"
+    ask(schema, "Dr. North", blanks().sort("sex"), tmp_path, name="sorted and renamed")
+    monkeypatch.setattr("panbayes.tables.reading.Origin.again", lambda *_, **__: pytest.fail("read again"))
+    ask(schema, "N.", blanks(), tmp_path, name="a third")
+    renamed = replace(schema, name="renamed", attributes=schema.attributes[::-1])
+    ask(renamed, "nobody", blanks().reverse(), tmp_path, name="a fourth")
+    assert accounts(tmp_path) == [4]
+
+
+def test_with_a_unit_a_ledger_of_version_3_is_found_by_the_whole_file_in_another_order(tmp_path: Path) -> None:
+    """Other records are kept then, with the codes of today: only the whole file is the same."""
+    left_by_version_3(tmp_path, PATIENTS, frame())
+    ask(PATIENTS, "Dr. North", frame().sort(SCHEMA.names), tmp_path, name="another")
+    assert accounts(tmp_path) == [2]
+
+
+def test_other_records_than_those_of_a_ledger_of_version_3_have_their_own_account(tmp_path: Path) -> None:
+    left_by_version_3(tmp_path, BLANKS, blanks(1))
+    ask(BLANKS, "south", blanks(2), tmp_path)
+    with pytest.raises(LedgerError, match="belongs to other records"):
+        ask(BLANKS, "north", blanks(3), tmp_path, name="another")
+    assert accounts(tmp_path) == [1, 1]
+
+
+def test_a_ledger_whose_schemas_are_all_marked_anew_is_not_searched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_by_version_3(tmp_path, BLANKS, blanks(1))
+    ask(BLANKS, "north", blanks(1), tmp_path, name="another")
+    monkeypatch.setattr("panbayes.consortium.holder.ledger.binding.sorted_mark", lambda _: pytest.fail("sorted"))
+    ask(BLANKS, "south", blanks(2), tmp_path)
+    assert sorted(accounts(tmp_path)) == [1, 2]
 
 
 def run(agreed: Study, state: Path, *names: str) -> None:

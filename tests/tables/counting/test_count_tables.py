@@ -19,6 +19,7 @@ from panbayes.reproduce.diabetes import load_diabetes
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.checked_codes import CheckedCodes
+from panbayes.tables.codes import Codes
 from panbayes.tables.counting.count_tables import (
     DEFAULT_CELL_LIMIT,
     CountTables,
@@ -29,7 +30,7 @@ from panbayes.tables.counting.count_tables import (
 )
 from panbayes.tables.counting.engines import ENVIRONMENT, Kernels, choose_kernels
 from panbayes.tables.counting.limits import cells
-from panbayes.tables.table import Codes, Table
+from panbayes.tables.table import Table
 
 BOTH: tuple[Kernels, ...] = ("numba", "numpy")
 

@@ -23,7 +23,7 @@ from panbayes.bayesnet.inference.propagation import collect, distribute, enter_e
 from panbayes.bayesnet.inference.sampling import CodeType, cumulative_rows, draw_rows
 from panbayes.bayesnet.structure import Structure
 from panbayes.errors import InputError
-from panbayes.tables.table import Codes
+from panbayes.tables.codes import Codes
 
 __all__ = ["Engine", "ZeroProbabilityError"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.structure import Structure
-from panbayes.tables.table import Codes
+from panbayes.tables.codes import Codes
 
 __all__ = ["CodeType", "cumulative_rows", "draw_prior", "draw_rows"]
 

@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -54,9 +55,8 @@ def weight_of(tables: Sequence[Axes], sizes: Sequence[int]) -> float:
     """Return about how many cells a junction tree for these tables has, were attributes of these ``sizes``."""
     joined = np.zeros((len(sizes), len(sizes)), dtype=np.bool_)
     for axes in tables:
-        members = [attribute for attribute, _ in axes]
-        joined[np.ix_(members, members)] = True
-    np.fill_diagonal(joined, False)
+        for (one, _), (other, _) in combinations(axes, 2):
+            joined[one, other] = joined[other, one] = True
     return float(tree_weight(joined, np.log(np.asarray(sizes, dtype=np.float64))))
 
 

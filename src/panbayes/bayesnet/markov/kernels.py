@@ -107,23 +107,28 @@ def tree_weight(joined: NDArray[np.bool_], logarithms: Floats) -> float:
     count = logarithms.size
     graph = joined.copy()
     left = np.ones(count, np.bool_)
+    weights = np.empty(count)
+    stale = np.ones(count, np.bool_)
     total = 0.0
     for _ in range(count):
         chosen = -1
         least = np.inf
         for v in range(count):
             if left[v]:
-                weight = logarithms[v]
-                for u in range(count):
-                    if graph[v, u]:
-                        weight += logarithms[u]
-                if weight < least:
-                    least = weight
+                if stale[v]:  # only those next to an eliminated attribute have changed
+                    weights[v] = logarithms[v]
+                    for u in range(count):
+                        if graph[v, u]:
+                            weights[v] += logarithms[u]
+                    stale[v] = False
+                if weights[v] < least:
+                    least = weights[v]
                     chosen = v
         total += math.exp(least)
         left[chosen] = False
         for a in range(count):
             if graph[chosen, a]:
+                stale[a] = True
                 for b in range(count):
                     if graph[chosen, b] and a != b:
                         graph[a, b] = True

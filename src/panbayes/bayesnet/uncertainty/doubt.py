@@ -18,7 +18,7 @@ from panbayes.bayesnet.uncertainty.residual import interactions, pair_variance, 
 from panbayes.bayesnet.uncertainty.spread import MOST_CELLS, Spread
 from panbayes.errors import InputError
 from panbayes.schema.schema import Schema
-from panbayes.tables.table import Codes
+from panbayes.tables.codes import Codes
 
 __all__ = ["Doubt"]
 

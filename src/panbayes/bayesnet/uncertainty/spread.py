@@ -20,7 +20,7 @@ from panbayes.bayesnet.inference.elimination import Scope
 from panbayes.bayesnet.markov.field import Axes, Field, shape_of, weight_of
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.errors import InputError
-from panbayes.tables.table import Codes
+from panbayes.tables.codes import Codes
 
 __all__ = ["MOST_ATTRIBUTES", "MOST_CELLS", "Spread"]
 

@@ -9,7 +9,18 @@ import typer
 
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.results import INTERVAL
-from panbayes.cli.arguments import AsJson, DataFile, ModelFile, TableOutput
+from panbayes.cli.arguments import (
+    AsJson,
+    Columns,
+    DataFile,
+    Encoding,
+    ModelFile,
+    NoHeader,
+    Separator,
+    Sheet,
+    TableOutput,
+    data_file,
+)
 from panbayes.cli.help import add_command
 from panbayes.cli.table_output import SpreadsheetSafe, write_table
 from panbayes.cli.text import HOLDER_ONLY, emit, plural, working
@@ -31,6 +42,11 @@ def classify(
     target: Annotated[str, typer.Option(metavar="NAME", help="The attribute to predict; it need not be in the file.")],
     output: TableOutput,
     spreadsheet_safe: SpreadsheetSafe = False,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    no_header: NoHeader = False,
+    columns: Columns = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict an attribute of every record in a file from all the others.
@@ -43,9 +59,10 @@ def classify(
     Examples:
         panbayes classify model.json test.csv --target insulin -o classes.csv
     """
+    file = data_file(data, encoding=encoding, separator=separator, no_header=no_header, columns=columns, sheet=sheet)
     network = Network.load(model)
     network.schema.index(target, argument="--target")
-    frame = read_frame(data, argument=str(data))
+    frame = read_frame(file, argument=str(data))
     known = target in frame.columns
     complete = frame if known else frame.with_columns(pl.lit(None).alias(target))
     with (
@@ -54,12 +71,12 @@ def classify(
     ):
         table = Table.read(complete, network.schema, argument=str(data), every_record=True)
         found = network.classify_table(table, target)
-        columns = found.decoded()
-        both = frame.with_columns(column.alias(f"{target}_{column.name}") for column in columns.get_columns())
+        answers = found.decoded()
+        both = frame.with_columns(column.alias(f"{target}_{column.name}") for column in answers.get_columns())
         write_table(both, temporary, kind=output, spreadsheet_safe=spreadsheet_safe)
     summary: dict[str, object] = {"output": str(output), "records": table.records, "target": target}
     lines = [f"{output}: {plural(table.records, 'record')} with {target}_predicted and {target}_probability."]
-    if "low" in columns.columns:
+    if "low" in answers.columns:
         lines.append(f"The {INTERVAL} of each probability goes from {target}_low to {target}_high.")
     lines += found.remarks
     summary["remarks"] = list(found.remarks)

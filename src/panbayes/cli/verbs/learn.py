@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from panbayes.bayesnet.formats.files import format_of
-from panbayes.cli.arguments import AsJson, LedgerFolder
+from panbayes.cli.arguments import (
+    AsJson,
+    HolderColumns,
+    HolderEncodings,
+    HolderSeparators,
+    HolderSheets,
+    LedgerFolder,
+    NoHeader,
+    holder_files,
+)
 from panbayes.cli.help import add_command
 from panbayes.cli.models import about, to_json
 from panbayes.cli.text import emit, plural, working
@@ -43,6 +52,11 @@ def learn(
             show_default="noise that nobody can predict",
         ),
     ] = None,
+    encoding: HolderEncodings = None,
+    separator: HolderSeparators = None,
+    no_header: NoHeader = False,
+    columns: HolderColumns = None,
+    sheet: HolderSheets = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn a private network from the tables of one or more holders.
@@ -56,8 +70,16 @@ def learn(
             --holder south=south.csv -o model.json --state ledgers
     """
     agreed = Study.load(study)
-    files = parse_holders(holder)
-    inputs = (study, agreed.schema.source, *files.values())
+    paths = parse_holders(holder)
+    files = holder_files(
+        paths,
+        encoding=encoding or (),
+        separator=separator or (),
+        no_header=no_header,
+        columns=columns or (),
+        sheet=sheet or (),
+    )
+    inputs = (study, agreed.schema.source, *paths.values())
     with output_file(output, inputs=inputs, private=not agreed.private or simulate is not None) as temporary:
         with working(f"learning from {plural(len(files), 'holder')}"):
             network = learn_network(agreed, files, state=state, simulate=simulate)

@@ -14,6 +14,7 @@ from panbayes.cli.question import parse_evidence
 from panbayes.cli.table_output import SpreadsheetSafe, write_table
 from panbayes.cli.text import emit, plural, working
 from panbayes.files import output_file
+from panbayes.tables.decoding import value_draws
 
 __all__ = ["register"]
 
@@ -42,6 +43,13 @@ def sample(
             show_default="other records every time",
         ),
     ] = None,
+    within: Annotated[
+        str,
+        typer.Option(
+            metavar="WAY",
+            help="Which value of a bin or period stands for it: its midpoint, or one drawn from it (uniform).",
+        ),
+    ] = "midpoint",
     spreadsheet_safe: SpreadsheetSafe = False,
     as_json: AsJson = False,
 ) -> None:
@@ -54,15 +62,17 @@ def sample(
     Examples:
         panbayes sample model.json -n 1000 -o synthetic.csv
         panbayes sample model.json -n 50 -o up.parquet --given insulin=Up --seed 7
+        panbayes sample model.json -n 1000 -o synthetic.csv --within uniform
     """
     network = Network.load(model)
     evidence = parse_evidence(given or (), argument="--given")
     network.evidence(evidence, argument="--given")
+    draw = value_draws(within, seed, argument="--within")
     with (
         output_file(output, inputs=(model,), private=not is_private(network)) as temporary,
         working(f"drawing {plural(number, 'record')}"),
     ):
-        drawn = network.sample_table(number, seed, given=evidence).decoded()
+        drawn = network.sample_table(number, seed, given=evidence).decoded(draw)
         write_table(drawn, temporary, kind=output, spreadsheet_safe=spreadsheet_safe)
     emit(
         {"output": str(output), "records": number, "private": is_private(network)},

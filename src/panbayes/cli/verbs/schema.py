@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from panbayes.cli.arguments import AsJson, DataFile
+from panbayes.cli.arguments import AsJson, Columns, DataFile, Encoding, NoHeader, Separator, Sheet, data_file
 from panbayes.cli.help import add_command, new_group
 from panbayes.cli.text import HOLDER_ONLY, aligned, emit, plural
 from panbayes.errors import ExitCode, InputError
 from panbayes.files import write_text
 from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Schema, Unit
-from panbayes.tables.check import Fit, check_table
+from panbayes.tables.check import check_table
 from panbayes.tables.draft import draft_schema
+from panbayes.tables.fit import Fit, misfit_lines
+from panbayes.tables.sources.compression import unpacked_name
 
 __all__ = ["register"]
 
@@ -28,6 +31,9 @@ Examples:
     panbayes schema draft north.csv -o clinic.toml
     panbayes schema check clinic.toml north.csv
 """
+
+MAX_BYTES: Final = 4_000_000
+_APPROVED: Final = re.compile(r"""^\s*["']?status["']?\s*=\s*["']{1,3}approved""", re.MULTILINE)
 
 NOTICE = f"{HOLDER_ONLY}: what follows was read off the data."
 
@@ -73,59 +79,122 @@ def draft(
             show_default="1",
         ),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A column to describe. Repeatable.", show_default="all columns"),
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A column to leave out. Repeatable.")] = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    no_header: NoHeader = False,
+    columns: Columns = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
 ) -> None:
     """Propose a schema from a table, marked as a draft that a person must check and approve.
 
+    What is shown, as the draft itself, was read off the data: it is for the holder's eyes only. A schema that has been
+    approved is never replaced.
+
     Examples:
         panbayes schema draft north.csv -o clinic.toml
-        panbayes schema draft north.csv -o clinic.toml --other diagnosis
+        panbayes schema draft north.csv -o draft.toml --other diagnosis --drop a1c
     """
     if max_records is not None and unit is None:
         raise InputError("--max-records", found="is given without --unit", remedy="name the id column with --unit")
-    text = draft_schema(
-        data,
-        name=name or data.stem,
+    _check_not_approved(output)
+    drafted = draft_schema(
+        data_file(data, encoding=encoding, separator=separator, no_header=no_header, columns=columns, sheet=sheet),
+        name=name or unpacked_name(data).stem,
         other=other or (),
         missing_values=(*DEFAULT_MISSING_VALUES, *(missing_value or ())),
         unit=Unit(unit, max_records or 1) if unit is not None else None,
+        keep=keep or (),
+        drop=drop or (),
     )
-    write_text(output, text, inputs=(data,), private=True)
-    schema = Schema.parse(text, source=str(output))
+    write_text(output, drafted.text, inputs=(data,), private=True)
+    schema = Schema.parse(drafted.text, source=str(output))
+    found = drafted.proposal
     emit(
-        {"schema": str(output), "status": schema.status, "attributes": len(schema)},
+        {
+            "notice": NOTICE,
+            "schema": str(output),
+            "status": schema.status,
+            "attributes": len(schema),
+            "left_out": dict(found.left_out),
+            "remarks": dict(found.remarks),
+            "advice": list(found.advice),
+        },
         [
             f"{output}: a draft with {plural(len(schema), 'attribute')}, read off private data.",
+            *([NOTICE] if found.left_out or found.remarks or found.advice else []),
+            *(f"  left out: {column or '(no name)'}: {why}" for column, why in found.left_out.items()),
+            *(f"  {column}: {remark}" for column, remark in found.remarks.items()),
+            *(f"  {advice}" for advice in found.advice),
             'Check it as its first lines say, then set status = "approved".',
         ],
         as_json=as_json,
     )
 
 
+def _check_not_approved(output: Path) -> None:
+    """Refuse to replace a schema that a person has approved, by whatever name it goes."""
+    try:
+        if not output.is_file():
+            return
+        with output.open("rb") as file:
+            text = file.read(MAX_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return  # the writing itself will say what is wrong
+    if _APPROVED.search(text):
+        raise InputError(
+            "--output",
+            found=f"{output} is an approved schema",
+            remedy="give the draft another name, or remove the schema first",
+        )
+
+
 def check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="A schema file (TOML).")],
     data: DataFile,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    no_header: NoHeader = False,
+    columns: Columns = None,
+    sheet: Sheet = None,
+    tolerate: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="The share of an attribute's values, 0 to 1, that may be outside the schema or missing without a "
+            "place of their own.",
+            min=0,
+            max=1,
+        ),
+    ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how a table fits a schema; exit with 1 if some values have no place of their own.
+    """Tell how a table fits a schema; exit with 1 if more values have no place of their own than are tolerated.
 
     The output is read off the data: for the holder's eyes only.
 
     Examples:
         panbayes schema check clinic.toml north.csv
+        panbayes schema check clinic.toml north.csv --tolerate 0.01
     """
     loaded = Schema.load(schema)
-    fit = check_table(data, loaded)
+    file = data_file(data, encoding=encoding, separator=separator, no_header=no_header, columns=columns, sheet=sheet)
+    fit = check_table(file, loaded)
     emit(
-        {"notice": NOTICE, "status": loaded.status, "clean": fit.clean, **asdict(fit)},
-        _account(loaded, fit, data),
+        {"notice": NOTICE, "status": loaded.status, "clean": fit.clean, "share": fit.share, **asdict(fit)},
+        _account(loaded, fit, data, tolerate),
         as_json=as_json,
     )
-    if not fit.clean:
+    if fit.share > tolerate:
         raise typer.Exit(ExitCode.NO)
 
 
-def _account(schema: Schema, fit: Fit, data: Path) -> list[str]:
+def _account(schema: Schema, fit: Fit, data: Path, tolerate: float) -> list[str]:
     size = plural(fit.records, "record")
     if fit.persons is not None and schema.unit is not None:
         size += f" of {plural(fit.persons, 'person')}; {fit.kept:,} kept, at most {schema.unit.max_records} each"
@@ -150,9 +219,13 @@ def _account(schema: Schema, fit: Fit, data: Path) -> list[str]:
         lines += aligned(rows)
     fitting = len(fit.attributes) - len(odd)
     lines.append(f"Attributes that fit exactly: {fitting}." if odd else "Every attribute fits exactly.")
+    if fit.clean:
+        return [*lines, "Every value has a place of its own."]
+    lines += misfit_lines(fit)
+    if fit.share <= tolerate:
+        return [*lines, f"No attribute has more than the tolerated share of {tolerate:g}."]
     lines.append(
-        "Every value has a place of its own."
-        if fit.clean
-        else "Some values fall into a category that is not theirs; consider other = true or missing = true."
+        "These values have no place of their own: was the file read as it was written? If so, consider other = true or "
+        "missing = true."
     )
     return lines

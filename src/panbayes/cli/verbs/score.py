@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from panbayes.bayesnet.network import Network
-from panbayes.cli.arguments import AsJson, DataFile, ModelFile
+from panbayes.cli.arguments import AsJson, Columns, DataFile, Encoding, ModelFile, NoHeader, Separator, Sheet, data_file
 from panbayes.cli.help import add_command
 from panbayes.cli.text import HOLDER_ONLY, emit, plural, working
 from panbayes.tables.table import Table
@@ -26,7 +26,16 @@ def register(app: typer.Typer) -> None:
     add_command(app, score)
 
 
-def score(model: ModelFile, data: DataFile, as_json: AsJson = False) -> None:
+def score(
+    model: ModelFile,
+    data: DataFile,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    no_header: NoHeader = False,
+    columns: Columns = None,
+    sheet: Sheet = None,
+    as_json: AsJson = False,
+) -> None:
     """Score a model on test records: bits per record, lower is better.
 
     The score is the cross entropy. A score is a look at the records and is not made private: for the holder's eyes
@@ -35,9 +44,10 @@ def score(model: ModelFile, data: DataFile, as_json: AsJson = False) -> None:
     Examples:
         panbayes score model.json test.csv
     """
+    file = data_file(data, encoding=encoding, separator=separator, no_header=no_header, columns=columns, sheet=sheet)
     network = Network.load(model)
     with working("scoring"):
-        table = Table.read(data, network.schema, every_record=True)
+        table = Table.read(file, network.schema, every_record=True)
         bits = network.log_prob(table) / -math.log(2)
     impossible = int(np.isinf(bits).sum())
     mean = float(bits.mean())

@@ -49,6 +49,8 @@ from panbayes.dp.noise import Noise
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss, total
+from panbayes.tables.counter import Counter
+from panbayes.tables.reading import SpooledTable
 from panbayes.tables.table import Table
 
 __all__ = ["Gate", "Report"]
@@ -87,7 +89,7 @@ class Gate:
 
     def __init__(
         self,
-        table: Table,
+        counter: Counter,
         study: Study,
         ledger: Ledger,
         noise: Noise,
@@ -95,19 +97,23 @@ class Gate:
         report: Report = _silent,
         records: Fingerprint | None = None,
     ) -> None:
-        """Stand between ``table`` and the askers of ``study``. ``records`` is its fingerprint, where that is known."""
+        """Stand between the records that ``counter`` counts and the askers of ``study``.
+
+        ``records`` is what they are known by; only records at hand, a table or a spooled one, need not say.
+        """
         if ledger.durable != noise.private:
             raise ValueError("a durable ledger and secure noise go together, as do one in memory and simulated noise")
-        if table.schema.unit is not None and table.persons is None:
+        facts = counter.facts
+        if facts.schema.unit is not None and facts.persons is None:
             raise ValueError("a schema with a privacy unit needs a table that knows its number of persons")
-        self._table = table
-        self._counts = PrivateCounts(table)
+        self._facts = facts
+        self._counts = PrivateCounts(counter)
         self._study = study
         self._ledger = ledger
         self._noise = noise
         self._report = report
-        self._records = records or (fingerprint(table) if ledger.durable else anybodys(table))
-        ledger.bind(table.schema.hash, self._records)
+        self._records = records or _known_by(counter, durable=ledger.durable)
+        ledger.bind(facts.schema.hash, self._records)
 
     def ask(self, data: bytes) -> bytes:
         """Answer a question; see the module. Never raises for anything that ``data`` may hold."""
@@ -129,7 +135,7 @@ class Gate:
 
     def _check(self, question: Question) -> None:
         """Check everything that depends on public facts alone."""
-        study, schema = self._study, self._table.schema
+        study, schema = self._study, self._facts.schema
         if question.study != study.hash:
             raise _RefusedError("unknown-study", "this holder has not agreed to a study with this hash")
         if schema.hash != study.schema.hash:
@@ -149,7 +155,7 @@ class Gate:
             if not loss.implies(study.grant):
                 # What can never be paid for is looked at no further; what has been spent is compared in the ledger.
                 raise _RefusedError("over-budget", f"the study grants {study.grant}; this question costs {loss}")
-            handler.check(question.query, schema, self._table.size)
+            handler.check(question.query, schema, self._facts.size)
         except InputError as error:
             raise _RefusedError("too-large", str(error)) from None
 
@@ -187,7 +193,7 @@ class Gate:
         return replied
 
     def _answer(self, transaction: Transaction, question: Question, attempt: Attempt) -> bytes:
-        transaction.bind(self._table.schema.hash, self._records)
+        transaction.bind(self._facts.schema.hash, self._records)
         handler = handler_of(question.query)
         loss = handler.loss(question.query)
         self._check_course(transaction, question.round, handler.kind)
@@ -196,7 +202,7 @@ class Gate:
         answer = handler.answer(question.query, self._counts, noise=self._noise.spawn(question.id.encode()))
         _, previous = transaction.last()
         # Under add-remove the number of people is itself private, and leaves in noisy form only.
-        size = self._table.size if self._study.adjacency == "replace" else None
+        size = self._facts.size if self._study.adjacency == "replace" else None
         release = Release(question.id, size, previous, self._noise.private, answer)
         digest = reply_digest(release, previous=previous)
         entry = transaction.next_entry(Charge(question.study, question.id, handler.kind, loss, digest))
@@ -260,6 +266,15 @@ class Gate:
         if cap is not None and not total((*elsewhere, grant)).implies(cap):
             # How much is left is about other studies, and not this asker's business.
             raise _RefusedError("over-budget", f"this holder's cap leaves no room for a study of {grant}")
+
+
+def _known_by(counter: Counter, *, durable: bool) -> Fingerprint:
+    """Return what records are known by, where nobody said."""
+    if not durable:
+        return anybodys(counter.facts)
+    if not isinstance(counter, Table | SpooledTable):
+        raise ValueError("records that are not at hand need their fingerprint")
+    return fingerprint(counter)
 
 
 def _refuse(question: str, code: RefusalCode, text: str) -> bytes:

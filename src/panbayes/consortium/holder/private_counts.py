@@ -1,4 +1,4 @@
-"""A holder's records as its answers see them: the table, its exact counts, and the scores computed from them.
+"""A holder's records as its answers see them: what counts them, public facts, and the scores computed from counts.
 
 Only the holder has this type. One is kept per gate, so that the questions of a study share what they have in common:
 the counts behind the scores are prepared once, and a score of a parent set that was needed for one vote is not computed
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from panbayes.bayesnet.learning.scores.score import Scorer
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.schema.schema import Schema
-from panbayes.tables.counting.count_tables import contingencies
-from panbayes.tables.table import Table
+from panbayes.tables.counter import Counter, Facts
 
 __all__ = ["PrivateCounts"]
 
@@ -30,20 +29,25 @@ MOST_KEPT: Final = 2**20
 class PrivateCounts:
     """Counts of private records; see the module."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, counter: Counter) -> None:
         """Count nothing yet."""
-        self.table = table
+        self.counter = counter
         self._kept: dict[tuple[str, tuple[int, ...]], NDArray[np.float64]] = {}
+
+    @property
+    def facts(self) -> Facts:
+        """The schema, and how many records and people there are."""
+        return self.counter.facts
 
     @property
     def schema(self) -> Schema:
         """The schema of the records."""
-        return self.table.schema
+        return self.facts.schema
 
     @property
     def size(self) -> int:
         """The number of people."""
-        return self.table.size
+        return self.facts.size
 
     @property
     def kept(self) -> int:
@@ -53,12 +57,11 @@ class PrivateCounts:
     @cached_property
     def exact(self) -> ExactCounts:
         """The counts of the records, for scores and searches."""
-        return ExactCounts(self.table)
+        return ExactCounts(self.counter)
 
     def tables(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
         """Return the tables of ``sets`` end to end, each with its axes in the order of its set."""
-        counted = contingencies(self.table.checked, self.schema.sizes, sets)
-        return np.concatenate([counted[attributes].ravel() for attributes in sets]).astype(np.int64)
+        return self.counter.count(sets).flat
 
     def scores(
         self, name: str, score: Scorer, parent_sets: Sequence[tuple[int, ...]], children: Sequence[int]

@@ -25,17 +25,17 @@ from panbayes.dp.mechanisms import select
 from panbayes.dp.noise import Noise
 from panbayes.dp.sensitivity import score_per_person, step_sensitivity
 from panbayes.privacy.events import Rule, Selection
-from panbayes.tables.table import Table
+from panbayes.tables.counter import Facts
 
 __all__ = ["private_choice", "private_score"]
 
 
-def private_score(table: Table, score: str) -> Scorer:
+def private_score(facts: Facts, score: str) -> Scorer:
     """Return the scorer that a search calls: a row per parent set, a column per child."""
     exact = score_named(score)
-    if table.persons is None:
+    if facts.persons is None:
         return exact
-    factor = table.records / table.persons if table.persons else 0.0
+    factor = facts.records / facts.persons if facts.persons else 0.0
 
     def each(counts: Counts, parent_sets: Sequence[tuple[int, ...]], children: Sequence[int]) -> NDArray[np.float64]:
         return exact(counts, parent_sets, children) * factor
@@ -43,21 +43,21 @@ def private_score(table: Table, score: str) -> Scorer:
     return each
 
 
-def private_choice(table: Table, *, score: str, epsilon: Fraction, mechanism: Rule, noise: Noise) -> Choose:
+def private_choice(facts: Facts, *, score: str, epsilon: Fraction, mechanism: Rule, noise: Noise) -> Choose:
     """Return the chooser that a search calls: draws a candidate at a loss of ``epsilon`` per call.
 
     Thesis: Algorithm "Greedy BN Structure Learning", line Greedy BN Structure Learning_expo; see errata 6.
     """
-    sizes = table.schema.sizes
-    unit = table.schema.unit
+    sizes = facts.schema.sizes
+    unit = facts.schema.unit
 
     def choose(candidates: Families, scores: NDArray[np.float64]) -> int:
         allowed = np.flatnonzero(scores > -np.inf)  # which candidates are allowed is public
         pairs = {(sizes[child], math.prod(sizes[p] for p in parents)) for child, parents in _some(candidates, allowed)}
         if unit is None or unit.max_records == 1:  # one record each: their number is the public number of persons
-            delta = step_sensitivity(score, records=table.size, candidates=pairs)
+            delta = step_sensitivity(score, records=facts.size, candidates=pairs)
         else:
-            delta = score_per_person(score, persons=table.size, max_records=unit.max_records, candidates=pairs)
+            delta = score_per_person(score, persons=facts.size, max_records=unit.max_records, candidates=pairs)
         # A step in which nothing can matter still has to choose: any positive sensitivity will do.
         delta = delta or math.ulp(1.0)
         chosen = select(scores[allowed], sensitivity=delta, event=Selection(mechanism, epsilon**2), noise=noise)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from traceback import print_exception
-from typing import Final
+from typing import Final, TypeAlias
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
@@ -26,9 +26,14 @@ from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError, LedgerError, PanbayesError
 from panbayes.privacy.written import show_fraction
+from panbayes.tables.reading import SpooledTable
+from panbayes.tables.sources.file import File
 from panbayes.tables.table import Table
 
-__all__ = ["MUCH", "check_own", "open_gates", "write_down_look"]
+__all__ = ["MUCH", "Records", "check_own", "open_gates", "write_down_look"]
+
+Records: TypeAlias = Table | SpooledTable
+"""A holder's records, in this process."""
 
 MUCH: Final = 10
 """Above this ε the promise is weak: one release can make a person's value e¹⁰ times likelier than another."""
@@ -36,7 +41,7 @@ MUCH: Final = 10
 
 @contextmanager
 def open_gates(
-    study: Study, tables: Mapping[str, Table], *, state: str | Path | None = None, simulate: int | None = None
+    study: Study, tables: Mapping[str, Records], *, state: str | Path | None = None, simulate: int | None = None
 ) -> Iterator[dict[str, Ask]]:
     """Put every table behind a gate for the study; yield how to ask each, by the holder's name.
 
@@ -61,7 +66,7 @@ def open_gates(
 
 
 def _secure_gates(
-    study: Study, tables: Mapping[str, Table], state: str | Path | None, stack: ExitStack
+    study: Study, tables: Mapping[str, Records], state: str | Path | None, stack: ExitStack
 ) -> dict[str, Ask]:
     records = {name: fingerprint(table) for name, table in tables.items()}
     ledgers = _open_ledgers(tables, records, state, stack)
@@ -79,18 +84,19 @@ def check_own(holders: Mapping[str, object]) -> None:
     for name, data in holders.items():
         known = seen.setdefault(_what(data), name)
         if known != name:
+            what = "file" if isinstance(data, str | Path | File) else "table"
             raise InputError(
                 f"holder {name}",
-                found=f"is given the same {'file' if isinstance(data, str | Path) else 'table'} as holder {known}",
+                found=f"is given the same {what} as holder {known}",
                 remedy="give every holder its own records",
             )
 
 
 def _what(data: object) -> object:
     """Return what something given is known by, before it is looked into: a file by its place on the disk."""
-    if isinstance(data, str | Path):
+    if isinstance(data, str | Path | File):
         try:
-            found = Path(data).stat()
+            found = Path(str(data)).stat()
         except (OSError, ValueError):
             return str(data)
         return found.st_dev, found.st_ino
@@ -115,7 +121,7 @@ def _check_accounts(ledgers: Mapping[str, Ledger]) -> None:
             )
 
 
-def write_down_look(study: Study, tables: Mapping[str, Table], *, state: str | Path | None = None) -> None:
+def write_down_look(study: Study, tables: Mapping[str, Records], *, state: str | Path | None = None) -> None:
     """Write into every holder's ledger that ``study`` looks at all of its records without privacy."""
     records = {name: fingerprint(table) for name, table in tables.items()}
     with ExitStack() as stack:
@@ -124,9 +130,9 @@ def write_down_look(study: Study, tables: Mapping[str, Table], *, state: str | P
 
 
 def _open_ledgers(
-    tables: Mapping[str, Table], records: Mapping[str, Fingerprint], state: str | Path | None, stack: ExitStack
+    tables: Mapping[str, Records], records: Mapping[str, Fingerprint], state: str | Path | None, stack: ExitStack
 ) -> dict[str, Ledger]:
-    holders = {name: (table.schema.hash, records[name]) for name, table in tables.items()}
+    holders = {name: (table.facts.schema.hash, records[name]) for name, table in tables.items()}
     ledgers = Cabinet.in_state(state).open(holders, waiting=_say_on_terminal)
     for ledger in ledgers.values():
         stack.enter_context(ledger)

@@ -8,7 +8,8 @@ comparison: it counts all records together, and its network says that it is not 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
@@ -22,12 +23,15 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.analyst.result import SMOOTHING, about, learn_structure
-from panbayes.consortium.local.gates import check_own, open_gates, write_down_look
+from panbayes.consortium.local.gates import Records, check_own, open_gates, write_down_look
+from panbayes.consortium.local.misfits import show_misfits
 from panbayes.display import shortened
 from panbayes.errors import InputError, visible
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.written import Written
 from panbayes.schema.schema import Schema
+from panbayes.tables.counter import Counter, SumCounter
+from panbayes.tables.reading import read_records
 from panbayes.tables.table import Table
 
 __all__ = ["NOT_PRIVATE", "learn"]
@@ -169,14 +173,18 @@ def _study(given: object) -> Study:
 def _learn(study: Study, named: Mapping[str, object], *, state: str | Path | None, simulate: int | None) -> Network:
     if study.private and simulate is None:
         check_own(named)
-    tables = {name: _table(data, study, name) for name, data in named.items()}
-    kind = next(iter(tables.values())).kind
-    if not study.private:
-        write_down_look(study, tables, state=state)
-        return replace(_without_noise(study, tables), frame_kind=kind)
-    with open_gates(study, tables, state=state, simulate=simulate) as gates:
-        federation = Federation(study, gates, simulated=simulate is not None)
-        network = replace(learn_from(federation), frame_kind=kind)
+    with ExitStack() as stack:
+        tables = {name: _records(data, study, name, stack) for name, data in named.items()}
+        for name, table in tables.items():
+            if table.origin is not None:
+                show_misfits(name, table.origin.fit)
+        kind = next(iter(tables.values())).kind
+        if not study.private:
+            write_down_look(study, tables, state=state)
+            return replace(_without_noise(study, tables), frame_kind=kind)
+        with open_gates(study, tables, state=state, simulate=simulate) as gates:
+            federation = Federation(study, gates, simulated=simulate is not None)
+            network = replace(learn_from(federation), frame_kind=kind)
     if simulate is not None:
         return network
     # The newest head of each ledger commits to all before it: who has the model can ask for the chain that leads there.
@@ -184,7 +192,8 @@ def _learn(study: Study, named: Mapping[str, object], *, state: str | Path | Non
     return replace(network, about={**network.about, **heads})
 
 
-def _table(data: object, study: Study, name: str) -> Table:
+def _records(data: object, study: Study, name: str, stack: ExitStack) -> Records:
+    """Return a holder's records, in memory or, where they are many, in a file that is gone when the stack ends."""
     if isinstance(data, Table):
         if data.schema.hash != study.schema.hash:
             raise InputError(
@@ -199,12 +208,23 @@ def _table(data: object, study: Study, name: str) -> Table:
         return data
     # Where the number of records is private, that there are none is nobody's business.
     private = study.adjacency == "add-remove"
-    return Table.read(data, study.schema, argument=f"holder {name}", may_be_empty=private)
+    read = read_records(data, study.schema, argument=f"holder {name}", may_be_empty=private)
+    if read.spool.in_file:
+        return stack.enter_context(read)
+    with read:
+        return Table.gathered(read)
 
 
-def _without_noise(study: Study, tables: Mapping[str, Table]) -> Network:
+def _without_noise(study: Study, tables: Mapping[str, Records]) -> Network:
     """Learn from all records together, exactly: what privacy is compared with."""
-    pooled = Table(study.schema, np.concatenate([table.codes for table in tables.values()], axis=1))
-    counts = ExactCounts(pooled)
+    counts = ExactCounts(_together(list(tables.values())))
     network = fit(study.schema, learn_structure(study, counts), counts, smoothing=SMOOTHING)
     return replace(network, about={**about(study, tables), "warning": NOT_PRIVATE})
+
+
+def _together(tables: Sequence[Records]) -> Counter:
+    """Return the records of all holders as one."""
+    at_hand = [table for table in tables if isinstance(table, Table)]
+    if len(at_hand) < len(tables):
+        return SumCounter(tuple(tables))
+    return Table(at_hand[0].schema, np.concatenate([table.codes for table in at_hand], axis=1))

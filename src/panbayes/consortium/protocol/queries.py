@@ -171,20 +171,22 @@ class TableChoiceQuery(_Message, frozen=True, tag="choices", omit_defaults=True)
     The score of a candidate with two axes is ‖c − e‖₁, c its table and e what is ``expected`` in its cells. One with
     three or four axes, of two groups each, is an interaction; its score is |s − e|, s the number of records with an
     even number of second groups less those with an odd number. What is expected lies end to end, an interaction's as
-    one number. At a count, a candidate is worth its score − penalty − price·unit; where an attribute is the ``target``
-    of what is learned, one without that attribute is worth a quarter of it, rounded down.
+    one number. Where nothing is, all candidates are pairs, and their own margins say what to expect: c_a·c_b/n in a
+    cell of a table of n records; such a score is rounded down. At a count, a candidate is worth its score − penalty −
+    price·unit; where an attribute is the ``target`` of what is learned, one without that attribute is worth a quarter
+    of it, rounded down.
 
     Tables of the same attributes exclude each other; with ``rule`` "forest", pairs that close a cycle do, also with the
     pairs ``taken`` before. Of the tables that make up the largest worth the least is looked at, for every count, with
     noise: the largest count at which it is above ``least`` is taken, and so many tables are chosen one after the other,
-    where none is also a choice, worth 0. A single count may go without a ``look``.
+    where none is also a choice, worth 0. A single count may go without a ``look``; with a look of 1 nothing is chosen.
     """
 
     privacy: Name
     adjacency: Adjacency
     groupings: Annotated[tuple[Grouping, ...], Meta(max_length=100_000)]
     candidates: Annotated[tuple[TableCandidate, ...], Meta(min_length=1, max_length=1_000_000)]
-    expected: Cells
+    expected: Cells | None
     rule: Literal["forest", "any"]
     taken: Annotated[tuple[tuple[Position, Position], ...], Meta(max_length=10_000)]
     counts: Annotated[tuple[Count, ...], Meta(min_length=1, max_length=32)]

@@ -20,14 +20,28 @@ def _ones(word: np.uint64) -> np.uint64:
 
 @njit(cache=True)
 def count_odd(words: NDArray[np.uint64], sets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count the ones in the exclusive or of the rows ``sets[e]`` of ``words``, for every e."""
-    found = np.zeros(sets.shape[0], np.int64)
-    for e in range(sets.shape[0]):
+    """Count the ones in the exclusive or of the rows ``sets[e]`` of ``words``, for every e.
+
+    Of neighbouring sets that differ in the last member alone, what the others come to is computed once.
+    """
+    many, length = sets.shape
+    found = np.zeros(many, np.int64)
+    if length == 0:
+        return found
+    odd = np.zeros(words.shape[1], np.uint64)
+    for e in range(many):
+        fresh = e == 0
+        for member in range(length - 1):
+            fresh = fresh or sets[e, member] != sets[e - 1, member]
+        if fresh:
+            odd[:] = 0
+            for member in range(length - 1):
+                row = words[sets[e, member]]
+                for place in range(odd.size):
+                    odd[place] ^= row[place]
+        row = words[sets[e, length - 1]]
         ones = np.uint64(0)
-        for place in range(words.shape[1]):
-            odd = np.uint64(0)
-            for member in range(sets.shape[1]):
-                odd ^= words[sets[e, member], place]
-            ones += _ones(odd)
+        for place in range(odd.size):
+            ones += _ones(odd[place] ^ row[place])
         found[e] = ones
     return found

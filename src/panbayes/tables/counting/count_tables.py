@@ -37,7 +37,7 @@ from panbayes.tables.counting.engines import Kernels, choose_kernels, engine
 from panbayes.tables.counting.limits import shaped_sets, table_lengths
 
 if TYPE_CHECKING:
-    from panbayes.tables.table import Codes
+    from panbayes.tables.codes import Codes
 
 __all__ = [
     "DEFAULT_CELL_LIMIT",

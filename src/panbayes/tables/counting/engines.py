@@ -13,7 +13,7 @@ from panbayes.errors import InputError
 from panbayes.tables.counting import numpy_kernels
 
 if TYPE_CHECKING:
-    from panbayes.tables.table import Codes
+    from panbayes.tables.codes import Codes
 
 __all__ = ["ENVIRONMENT", "Engine", "Kernels", "choose_kernels", "engine"]
 
@@ -37,6 +37,17 @@ class Engine(Protocol):
 
     def count_odd(self, words: NDArray[np.uint64], sets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count the ones in the exclusive or of some rows of ``words``, for sets of one length."""
+
+    def look_up(self, places: NDArray[np.int32], codes: Codes, out: Codes, times: NDArray[np.int64]) -> None:
+        """Set ``out[t]`` to ``codes[places[t]]``, and add to ``times`` how often each place occurs."""
+
+    def regroup(self, codes: Codes, places: NDArray[np.int64], maps: Codes, out: Codes) -> None:
+        """Set ``out[g, t]`` to ``maps[g, codes[places[g], t]]``."""
+
+    def add_hashes(
+        self, codes: Codes, order: NDArray[np.int64], keys: NDArray[np.uint64], sums: NDArray[np.uint64]
+    ) -> None:
+        """Add the hash of every record to ``sums``, its codes taken in this order of attributes."""
 
 
 def engine(kernels: Kernels) -> Engine:

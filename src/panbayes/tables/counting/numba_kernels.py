@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.tables.counting import bit_kernels
+from panbayes.tables.counting import bit_kernels, record_kernels
 from panbayes.tables.counting.scan_kernels import count_run, count_single
 
 if TYPE_CHECKING:
-    from panbayes.tables.table import Codes
+    from panbayes.tables.codes import Codes
 
-__all__ = ["count_odd", "count_sets"]
+__all__ = ["add_hashes", "count_odd", "count_sets", "look_up", "regroup"]
 
 
 def count_sets(
@@ -125,3 +125,18 @@ def _rest_tables(
 def count_odd(words: NDArray[np.uint64], sets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Count the ones in the exclusive or of some rows of ``words``, for sets of one length."""
     return bit_kernels.count_odd(words, sets)
+
+
+def look_up(places: NDArray[np.int32], codes: Codes, out: Codes, times: NDArray[np.int64]) -> None:
+    """Set ``out[t]`` to ``codes[places[t]]``, and add to ``times`` how often each place occurs."""
+    record_kernels.look_up(places, codes, out, times)
+
+
+def regroup(codes: Codes, places: NDArray[np.int64], maps: Codes, out: Codes) -> None:
+    """Set ``out[g, t]`` to ``maps[g, codes[places[g], t]]``."""
+    record_kernels.regroup(codes, places, maps, out)
+
+
+def add_hashes(codes: Codes, order: NDArray[np.int64], keys: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None:
+    """Add the hash of every record to ``sums``."""
+    record_kernels.add_hashes(codes, order, keys, sums)

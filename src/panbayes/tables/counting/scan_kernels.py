@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from panbayes.tables.table import Codes
+    from panbayes.tables.codes import Codes
 
 __all__ = ["count_run", "count_single"]
 

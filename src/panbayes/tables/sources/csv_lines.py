@@ -12,6 +12,9 @@ it. Here quotes count only where a writer would have put them; whatever stands i
 * In a record whose quotes are unsound, quotes are letters. If that does not give as many fields as the header has, or
   if a record has too many fields, all its values are missing. Fields that are not there are missing too.
 
+* A line of more than :data:`MAX_RECORD` bytes is a record whose values are missing, and lines that would make up a
+  record of more are not put together: so nothing has to be kept in memory for long.
+
 An empty line is a record whose values are missing. What a line looks like is a function of its own bytes; which lines
 go together depends on lines with an odd number of quotes alone, and where every record is one line, soundly written,
 there are none.
@@ -27,10 +30,18 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Counts", "Flags", "Lines", "mended", "scan_lines", "split_header"]
+from panbayes.tables.sources.compression import ByteReader
 
-_BLOCK: Final = 1 << 23
+__all__ = ["MAX_RECORD", "Counts", "Flags", "Lines", "mended", "mended_blocks", "scan_lines", "split_header"]
+
+MAX_RECORD: Final = 1 << 24
+"""So many bytes a record has at most, with the line breaks in it and at its end."""
+
+_BLOCK: Final = 1 << 22
 """So many bytes, and the rest of a line, are looked at at once: memory does not grow with the file."""
+
+_PIECE: Final = 1 << 22
+"""So many bytes are read at once, not more than a record may have."""
 
 _QUOTE: Final = ord('"')
 _LINE: Final = ord("\n")
@@ -140,46 +151,94 @@ def _fields(record: bytes, separator: bytes) -> list[bytes]:
     return fields
 
 
-def mended(raw: bytes, separator: bytes, fields: int) -> bytes:
+def mended_blocks(read: ByteReader, separator: bytes, fields: int) -> Iterator[bytes]:
+    """Write the records of a whole text anew, some at a time, so that any CSV reader finds those that are there."""
+    kept = b""
+    for lines in _whole_lines(read, _spoilt(separator, fields)):
+        block = kept + lines
+        text, used = mended(block, separator, fields, final=False)
+        kept = block[used:]
+        if text:
+            yield text
+    if kept:
+        yield mended(kept, separator, fields)[0]
+
+
+def _whole_lines(read: ByteReader, spoilt: bytes) -> Iterator[bytes]:
+    """Yield lines, some at a time, each with its line break; ``spoilt`` in the place of one that is too long."""
+    tail, skipping = b"", False
+    while piece := read(_PIECE):
+        first, end = piece.find(b"\n") + 1, piece.rfind(b"\n") + 1
+        skipping = skipping or len(tail) + (first or len(piece)) > MAX_RECORD
+        if end == 0:
+            tail = b"" if skipping else tail + piece
+            continue
+        yield spoilt + piece[first:end] if skipping else tail + piece[:end]
+        tail, skipping = piece[end:], False
+    if skipping or len(tail) >= MAX_RECORD:
+        yield spoilt
+    elif tail:
+        yield tail + b"\n"
+
+
+def _spoilt(separator: bytes, fields: int) -> bytes:
+    """Return a line that is no record, inside and outside quotes, and goes together with no other."""
+    return b'x"y"z' + separator * fields + b"\n"
+
+
+def mended(raw: bytes, separator: bytes, fields: int, *, final: bool = True) -> tuple[bytes, int]:
     """Write records anew, so that any CSV reader finds those that are there; the text must end with a line break.
 
+    Unless this is the ``final`` part, the lines from the last one that may go on below are left to the next call;
+    the second value is where they begin.
+
     >>> mended(b'1,2\\n3\\n4,5,6\\n7,"a\\nb"\\n', b",", 2)
-    b'1,2\\n3,\\n,\\n7,"a\\nb"\\n'
+    (b'1,2\\n3,\\n,\\n7,"a\\nb"\\n', 20)
     """
     lines = scan_lines(raw, separator)
     regular = ~lines.odd & lines.sound & (lines.separators == fields - 1)
-    for first, last in _joined(raw, lines, separator, fields):
+    joined, waiting = _joined(raw, lines, separator, fields)
+    for first, last in joined:
         regular[first : last + 1] = True
+    used = len(raw)
+    if waiting is not None and not final and used - int(lines.starts[waiting]) <= MAX_RECORD:
+        used = int(lines.starts[waiting])
+        regular[waiting:] = True
     pieces: list[bytes] = []
     done = 0
     for place in np.flatnonzero(~(regular & lines.text)).tolist():
         start, end = int(lines.starts[place]), int(lines.starts[place + 1])
+        if start >= used:
+            break
         line = raw[start:end]
         if not regular[place]:
             sound = bool(lines.sound[place] and not lines.odd[place])
             line = _record(line.rstrip(b"\r\n"), separator, fields, sound=sound, found=int(lines.separators[place]) + 1)
         pieces += [raw[done:start], line.decode("utf-8", "backslashreplace").encode()]
         done = end
-    return b"".join([*pieces, raw[done:]]) if pieces else raw
+    return b"".join([*pieces, raw[done:used]]), used
 
 
-def _joined(raw: bytes, lines: Lines, separator: bytes, fields: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last line of every record that has several."""
+def _joined(raw: bytes, lines: Lines, separator: bytes, fields: int) -> tuple[list[tuple[int, int]], int | None]:
+    """Return the first and the last line of every record that has several; and the odd line that waits for another."""
     odd = np.flatnonzero(lines.odd)
     if odd.size < 2:
-        return
+        return [], int(odd[0]) if odd.size else None
     first, last = odd[:-1], odd[1:]
     below = scan_lines(raw, separator, inside=True)
     separators = lines.separators[first] + _between(below.separators, first, last)
     sound = lines.sound[first] & (_between(~below.sound, first, last) == 0)
     lookalike = _between(lines.letters != fields - 1, first - 1, last) == 0
-    together = sound & (separators == fields - 1) & ~lookalike
+    short = lines.starts[last + 1] - lines.starts[first] <= MAX_RECORD
+    together = sound & (separators == fields - 1) & ~lookalike & short
+    found: list[tuple[int, int]] = []
     place = 0
     while place < together.size:
         if together[place]:
-            yield int(first[place]), int(last[place])
+            found.append((int(first[place]), int(last[place])))
             place += 1
         place += 1
+    return found, int(odd[place]) if place < odd.size else None
 
 
 def _between(values: Counts | Flags, first: NDArray[np.intp], last: NDArray[np.intp]) -> Counts:

@@ -7,7 +7,6 @@ the same text either way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, cast
 
@@ -23,13 +22,11 @@ __all__ = ["read_eager_frame"]
 _PLAIN: Final = (nw.Boolean, nw.String, nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.Categorical, nw.Enum)
 
 
-def read_eager_frame(given: Any, names: Sequence[str] | None, *, argument: str) -> pl.DataFrame:
-    """Turn a data frame into a polars one, with the named columns only."""
+def read_eager_frame(given: Any, *, argument: str) -> pl.DataFrame:
+    """Turn a data frame into a polars one."""
     try:
         frame = nw.from_native(cast(IntoDataFrame, given), eager_only=True)
-        wanted = None if names is None else set(names)
-        columns = [column for column in frame.columns if wanted is None or str(column) in wanted]
-        return pl.DataFrame([_column(frame.get_column(column)).alias(str(column)) for column in columns])
+        return pl.DataFrame([_column(frame.get_column(column)).alias(str(column)) for column in frame.columns])
     except (nw.exceptions.DuplicateError, pl.exceptions.DuplicateError):
         raise InputError(
             argument, found="has two columns of the same name", remedy="give every column a name of its own"

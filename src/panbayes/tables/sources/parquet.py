@@ -1,66 +1,85 @@
-"""Parquet files. Only the columns that are asked for are read."""
+"""Parquet files. Only the columns that are asked for are read, some records at a time."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from panbayes.errors import InputError
-from panbayes.tables.sources.parquet_footer import as_bytes
-from panbayes.tables.sources.quiet import quiet
-from panbayes.tables.sources.source import Source
-from panbayes.tables.texts import text_column
+from panbayes.tables.sources.batch import BATCH_RECORDS, Batch
+from panbayes.tables.sources.file import File
+from panbayes.tables.sources.source import Opened, Source, check_distinct
 
 __all__ = ["MAX_CELLS", "PARQUET"]
 
-MAX_CELLS: Final = 1 << 29
+MAX_CELLS: Final = 1 << 36
 """Records times columns that are read at most: a small file can declare any number of them."""
 
-
-def _read(given: Path, names: Sequence[str] | None, *, argument: str) -> pl.DataFrame:
-    # The bytes are read whole: a mapped file that somebody else cuts short would end the process.
-    raw = given.read_bytes()
-    try:
-        with quiet():
-            known = pl.read_parquet_schema(io.BytesIO(raw))
-            columns = list(known) if names is None else [name for name in dict.fromkeys(names) if name in known]
-            records = int(pl.scan_parquet(io.BytesIO(raw)).select(pl.len()).collect().item())
-            if records * len(columns) <= MAX_CELLS:
-                return _columns(raw, columns)
-    # A panic of the native reader is no Exception.
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, IndexError):
-        raise InputError(
-            argument, found="is a damaged or truncated Parquet file", remedy="write it again and copy it whole"
-        ) from None
-    raise InputError(
-        argument,
-        found=f"declares more than {MAX_CELLS:,} values",
-        remedy="give fewer columns, or a smaller file",
-    )
+_BUFFER: Final = 1 << 20
 
 
-def _columns(raw: bytes, names: Sequence[str]) -> pl.DataFrame:
-    """Read some columns. One with a text that is not UTF-8 is read as bytes, value by value: each has its own text."""
-    try:
-        return pl.read_parquet(io.BytesIO(raw), columns=list(names))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        if not names:
-            raise
-        return pl.DataFrame([_column(raw, name) for name in names])
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Parquet:
+    path: Path
+    argument: str
+    columns: tuple[str, ...]
+    texts: frozenset[str]
+    records: int
+
+    @property
+    def decimal_comma(self) -> bool:
+        return False
+
+    def batches(self, names: Sequence[str], /) -> Iterator[Batch]:
+        """Yield the records, row group by row group."""
+        wanted = list(dict.fromkeys(names))
+        if self.records * max(1, len(wanted)) > MAX_CELLS:
+            raise InputError(
+                self.argument,
+                found=f"declares more than {MAX_CELLS:,} values",
+                remedy="give fewer columns, or a smaller file",
+            )
+        if not wanted:
+            for start in range(0, self.records, BATCH_RECORDS):
+                yield Batch({}, min(BATCH_RECORDS, self.records - start))
+            return
+        from panbayes.tables.sources.arrow_columns import arrow_batches, damaged
+
+        texts = [name for name in wanted if name in self.texts]
+        with damaged(self.argument, "Parquet file"), _parquet_file(self.path, texts) as file:
+            yield from arrow_batches(file.iter_batches(BATCH_RECORDS, columns=wanted, use_threads=False), wanted)
 
 
-def _column(raw: bytes, name: str) -> pl.Series:
-    try:
-        return pl.read_parquet(io.BytesIO(raw), columns=[name])[name]
-    except pl.exceptions.ComputeError:
-        values = pl.read_parquet(io.BytesIO(as_bytes(raw, name)), columns=[name])[name]
-        if values.dtype != pl.Binary:
-            raise
-        return text_column(name, values.to_list())
+@contextmanager
+def _parquet_file(path: Path, dictionaries: list[str]) -> Iterator[Any]:
+    """Open a file. It is read piece by piece and not mapped: one that is cut short meanwhile would end the process."""
+    import pyarrow.parquet as pq
+
+    with (
+        path.open("rb") as stream,
+        pq.ParquetFile(stream, read_dictionary=dictionaries, pre_buffer=False, buffer_size=_BUFFER) as file,
+    ):
+        yield file
+
+
+@contextmanager
+def _open(given: File, /, *, argument: str) -> Iterator[Opened]:
+    from panbayes.tables.sources.arrow_columns import damaged, is_text
+
+    with damaged(argument, "Parquet file"), _parquet_file(given.path, []) as file:
+        schema = file.schema_arrow
+        names = tuple(schema.names)
+        texts = frozenset(field.name for field in schema if is_text(field.type))
+        records = file.metadata.num_rows
+        if records < 0:
+            raise ValueError("fewer than no records")
+    check_distinct(names, argument=argument)
+    yield _Parquet(given.path, argument, names, texts, records)
 
 
 def _write(frame: pl.DataFrame, path: Path, _suffix: str) -> None:
@@ -68,4 +87,4 @@ def _write(frame: pl.DataFrame, path: Path, _suffix: str) -> None:
         frame.write_parquet(file)
 
 
-PARQUET: Final = Source("Parquet", _read, suffixes=(".parquet",), magic=b"PAR1", write=_write)
+PARQUET: Final = Source("Parquet", _open, suffixes=(".parquet",), magic=b"PAR1", write=_write)

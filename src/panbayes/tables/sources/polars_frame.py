@@ -9,7 +9,7 @@ from narwhals import to_native
 from narwhals.dependencies import is_into_dataframe, is_pandas_dataframe, is_pyarrow_table
 
 from panbayes.tables.sources.eager_frame import read_eager_frame
-from panbayes.tables.sources.source import Source
+from panbayes.tables.sources.source import Source, whole
 
 __all__ = ["POLARS"]
 
@@ -19,4 +19,4 @@ def _takes(given: object) -> bool:
     return is_into_dataframe(native) and not is_pandas_dataframe(native) and not is_pyarrow_table(native)
 
 
-POLARS: Final = Source("polars", read_eager_frame, takes=_takes, convert=pl.DataFrame.clone)
+POLARS: Final = Source("polars", whole(read_eager_frame), takes=_takes, convert=pl.DataFrame.clone)

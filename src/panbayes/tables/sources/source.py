@@ -7,21 +7,41 @@ names ``argument``, never a value, a line number or a count of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import polars as pl
 
-__all__ = ["Reader", "Source", "Writer"]
+from panbayes.errors import InputError
+from panbayes.tables.sources.batch import Batch, frame_batches
+
+__all__ = ["Opened", "Opener", "Source", "WholeFrame", "Writer", "check_distinct", "whole"]
 
 
-class Reader(Protocol):
-    """Reads a file or data frame."""
+class Opened(Protocol):
+    """A table that is open for reading. Its columns are public, its records are not."""
 
-    def __call__(self, given: Any, names: Sequence[str] | None, /, *, argument: str) -> pl.DataFrame:
-        """Return the columns of ``names`` that are there (with None, all of them); more columns do no harm."""
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The name of every column, in order, none of them twice."""
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether a number may be written with a comma, as 25,3."""
+
+    def batches(self, names: Sequence[str], /) -> Iterator[Batch]:
+        """Yield all records in order, with the named columns, which are there."""
+
+
+class Opener(Protocol):
+    """Opens a file or data frame."""
+
+    def __call__(self, given: Any, /, *, argument: str) -> AbstractContextManager[Opened]:
+        """Open it until the block ends; an error names ``argument``."""
 
 
 class Writer(Protocol):
@@ -40,15 +60,58 @@ def _nothing(given: object) -> bool:
 class Source:
     """A kind of file or of data frame, known to people as ``name``.
 
-    A kind of file takes paths that end in one of ``suffixes``, or files that begin with ``magic``; ``read`` gets the
-    path, and ``write`` writes such a file. A kind of data frame ``takes`` objects; ``read`` gets the object, and
-    ``convert`` makes such a frame. Whatever cannot be written is None.
+    A kind of file takes paths that end in one of ``suffixes``, or files that begin with (one of) ``magic``; ``open``
+    gets a :class:`~panbayes.tables.sources.file.File`, and ``write`` writes such a file. A kind of data frame ``takes``
+    objects; ``open`` gets the object, and ``convert`` makes such a frame. Whatever cannot be written is None.
+    A ``packed`` kind is read compressed as well.
     """
 
     name: str
-    read: Reader
+    open: Opener
     suffixes: tuple[str, ...] = ()
-    magic: bytes = b""
+    magic: bytes | tuple[bytes, ...] = b""
     write: Writer | None = None
     takes: Callable[[object], bool] = _nothing
     convert: Callable[[pl.DataFrame], object] | None = None
+    packed: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WholeFrame:
+    """A table that lies in memory as a data frame."""
+
+    frame: pl.DataFrame
+    decimal_comma: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The name of every column."""
+        return tuple(self.frame.columns)
+
+    def batches(self, names: Sequence[str], /) -> Iterator[Batch]:
+        """Yield the records in pieces."""
+        return frame_batches(self.frame, names)
+
+
+class Reader(Protocol):
+    """Reads a file or data frame whole."""
+
+    def __call__(self, given: Any, /, *, argument: str) -> pl.DataFrame:
+        """Return every column."""
+
+
+def check_distinct(columns: Sequence[str], *, argument: str) -> None:
+    """Refuse two columns of one name."""
+    name, times = Counter(columns).most_common(1)[0] if columns else ("", 0)
+    if times > 1:
+        raise InputError(argument, found=f'has two columns "{name}"', remedy="give every column a name of its own")
+
+
+def whole(read: Reader) -> Opener:
+    """Open a table by reading it whole."""
+
+    @contextmanager
+    def opener(given: Any, /, *, argument: str) -> Iterator[Opened]:
+        yield WholeFrame(read(given, argument=argument))
+
+    return opener

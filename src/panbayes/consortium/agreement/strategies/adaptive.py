@@ -48,7 +48,7 @@ TABLES: Final = 2 + ROUNDS
 TURNS: Final = 2
 """Rounds in which holders choose one after another, where the study has them take turns: the first ones."""
 
-TABLE_CELLS: Final = 4096
+TABLE_CELLS: Final = 16_384
 """Cells of a table of several attributes at most, as the analyst groups them."""
 
 MEASURED: Final = 16

@@ -5,9 +5,10 @@ A table that comes in is first estimated by itself, from what the law so far exp
 attributes. Then all tables are brought to the same single attributes, for tables that disagree on a margin would pull
 the fit apart, and the field is fitted to them (:mod:`panbayes.bayesnet.markov.maxent`) with the slack
 
-    r = (cells·(v + ½)/n² + m/n) of a cell with probability m, v the variance of its estimated count, n the records:
+    r = cells·(v + ½)/n² + 5·m/n of a cell with probability m, v the variance of its estimated count, n the records:
 
-the first part is the noise, weighed by what a table of so many cells may explain, the second the chance in the records.
+the first part is the noise, weighed by what a table of so many cells may explain, the second the chance in the records,
+weighed so that where noise is small a law of many tables does not follow their chance.
 
 Everything is computed from releases: it is post-processing and free (Theorem thm_post_proc).
 """
@@ -36,9 +37,11 @@ from panbayes.consortium.analyst.adaptive.estimation import (
 from panbayes.consortium.analyst.adaptive.measurement import Measurement, averaged
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 
-__all__ = ["Belief", "Known", "end_to_end", "raked", "slack_of"]
+__all__ = ["Belief", "Known", "end_to_end", "estimated", "raked", "slack_of"]
 
 _RAKING: Final = 10
+_CHANCE: Final = 5.0
+"""How often the variance of chance goes into the slack."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,8 @@ class Known:
 class Belief:
     """The number of ``records``, estimates of ``singles``, how their values are grouped, and the ``known`` tables.
 
-    ``counted`` are the tables of single attributes that the estimates began with, each with the law of its noise.
+    ``counted`` are the tables of single attributes that the estimates began with, each with the law of its noise;
+    ``idle`` are tables that were measured and said nothing that the law had not known.
     """
 
     records: float
@@ -74,6 +78,7 @@ class Belief:
     nested: tuple[Nested, ...]
     known: tuple[Known, ...] = ()
     counted: tuple[tuple[FloatArray, NoiseLaw], ...] = ()
+    idle: tuple[Axes, ...] = ()
 
     @classmethod
     def begun(cls, records: float, measured: Sequence[Measurement], *, ordered: Sequence[bool]) -> Belief:
@@ -122,18 +127,38 @@ class Belief:
 
     def learned(self, new: Sequence[Measurement], again: Sequence[Measurement], *, iterations: int) -> Belief:
         """Return the belief after ``new`` tables, all known ones ``again`` if any, and a fit of so many iterations."""
-        expected = self._expected([found.axes for found in new])
-        fresh = [
-            Known(found.axes, found.pooled, found.pooled_law, table, table, table, np.zeros_like(table))
-            for found, table in zip(new, expected, strict=True)
-        ]
+        fresh = self.expecting(new)
         old = self.known
         if again:
             old = tuple(known.again(found.pooled, found.pooled_law) for known, found in zip(old, again, strict=True))
         changed = [*(old if again else ()), *fresh]
         kept = () if again else old
         singles = self._corrected([*again, *new])
-        return _fitted(replace(self, singles=singles, known=(*kept, *_estimated(changed))), iterations)
+        return replace(self, singles=singles, known=(*kept, *estimated(changed))).fitted(iterations)
+
+    def fitted(self, iterations: int) -> Belief:
+        """Fit the law to the known tables, from where it stands."""
+        targets = [_target(self, table) for table in self.known]
+        slack = [slack_of(table, target, self.records) for table, target in zip(self.known, targets, strict=True)]
+        found = fit_field(self.field, end_to_end(targets), end_to_end(slack), self.parameters, iterations=iterations)
+        known = tuple(
+            replace(table, parameters=parameters)
+            for table, parameters in zip(self.known, self.field.split(found), strict=True)
+        )
+        return replace(self, known=known)
+
+    def idling(self, tables: Sequence[Axes]) -> Belief:
+        """Return the belief with those of the ``tables`` as idle ones that it does not hold."""
+        held = {table.axes for table in self.known}
+        return replace(self, idle=(*self.idle, *(axes for axes in tables if axes not in held)))
+
+    def expecting(self, measured: Sequence[Measurement]) -> list[Known]:
+        """Return measured tables with what the law expects of them, not estimated yet."""
+        expected = self._expected([found.axes for found in measured])
+        return [
+            Known(found.axes, found.pooled, found.pooled_law, table, table, table, np.zeros_like(table))
+            for found, table in zip(measured, expected, strict=True)
+        ]
 
     def _expected(self, tables: Sequence[Axes]) -> list[FloatArray]:
         """Return the counts that the law expects in ``tables``: with parameters of zero they change nothing."""
@@ -160,18 +185,6 @@ def _estimated_alone(
     return tuple(estimate_marginals([table for table, _ in counted], [law for _, law in counted], records, ordered))
 
 
-def _fitted(belief: Belief, iterations: int) -> Belief:
-    """Fit the law to the known tables, from where it stands."""
-    targets = [_target(belief, table) for table in belief.known]
-    slack = [slack_of(table, target, belief.records) for table, target in zip(belief.known, targets, strict=True)]
-    found = fit_field(belief.field, end_to_end(targets), end_to_end(slack), belief.parameters, iterations=iterations)
-    known = tuple(
-        replace(table, parameters=parameters)
-        for table, parameters in zip(belief.known, belief.field.split(found), strict=True)
-    )
-    return replace(belief, known=known)
-
-
 def _target(belief: Belief, table: Known) -> FloatArray:
     """Scale the estimate of a table until its margins are those of the single attributes."""
     margins = [np.bincount(belief.nested[a].groups(count), belief.singles[a].distribution) for a, count in table.axes]
@@ -180,7 +193,7 @@ def _target(belief: Belief, table: Known) -> FloatArray:
 
 def slack_of(table: Known, target: FloatArray, records: float) -> FloatArray:
     """Return the slack of every cell of a table that is to have the probabilities ``target``."""
-    return table.mean.size * (table.variance + 0.5) / records**2 + target / records
+    return table.mean.size * (table.variance + 0.5) / records**2 + _CHANCE * target / records
 
 
 def raked(counts: FloatArray, margins: Sequence[FloatArray]) -> FloatArray:
@@ -194,7 +207,7 @@ def raked(counts: FloatArray, margins: Sequence[FloatArray]) -> FloatArray:
     return np.asarray(joint / joint.sum())
 
 
-def _estimated(tables: Sequence[Known]) -> list[Known]:
+def estimated(tables: Sequence[Known]) -> list[Known]:
     """Estimate the counts of tables; those of one noise law together."""
     batches: dict[float, list[int]] = {}
     for place, table in enumerate(tables):

@@ -55,6 +55,9 @@ _MOST: Final = (1.0, 1.0, 2.0, 4.0, 8.0)
 
 _PAIR: Final = 2
 
+_FINE: Final = 8.0
+"""Half records that a unit of price has at least."""
+
 
 def _members(axes: Axes) -> tuple[int, ...]:
     return tuple(attribute for attribute, _ in axes)
@@ -105,9 +108,19 @@ class Choice:
     rng: np.random.Generator
     target: int | None = None
 
-    def cells(self, offer: Offer) -> int:
-        """Return what the price of an offer is multiplied by: its cells, half of them if they tell of the target."""
-        return max(1, offer.cells // 2) if self.target in _members(offer.axes) else offer.cells
+    def cells(self, name: str, offer: Offer) -> int:
+        """Return what a holder's unit of price is multiplied by: the cells, half of them if they tell of the target.
+
+        Units are whole half records. Where a cell costs less than :data:`_FINE` of them, the cells of so many go as
+        one and the unit is so many times as large.
+        """
+        found = max(1, offer.cells // 2) if self.target in _members(offer.axes) else offer.cells
+        return max(1, round(found * self._scales[name]))
+
+    @cached_property
+    def _scales(self) -> dict[str, float]:
+        """How many units of price a cell has to each holder, at most one."""
+        return {name: min(1.0, self._cost(name, max(1, round(1 / self._share(name)))) / _FINE) for name in self.records}
 
     @property
     def turns(self) -> list[tuple[str, ...]]:
@@ -178,9 +191,13 @@ class Choice:
         return self.records[name] / sum(self.records.values())
 
     def _unit(self, name: str, tables: int) -> int:
-        """Return the price of a cell to the holder, if all together take so many ``tables``."""
+        """Return the unit of price to the holder, if all together take so many ``tables``."""
+        return min(math.ceil(self._cost(name, tables) / self._scales[name]), 2**31 - 1)
+
+    def _cost(self, name: str, tables: int) -> float:
+        """Return what the noise of a cell costs the holder, in half records."""
         law = self.grant.law(self.fraction * (1 - self.choosing) / tables, holders=len(self.records))
-        return min(math.ceil(self.price * law.deviation * self._share(name)), 2**31 - 1)
+        return self.price * law.deviation * self._share(name)
 
     def look(self, name: str) -> Fraction:
         """Return the part of what is spent on choosing that is for the look: none where it would tell nothing."""

@@ -10,6 +10,7 @@ question of signal and noise, the level
                        zCDP                                                pure
 ====================== =================================================== ==================================
 total                  1/200                                               1/200
+a first look, if       3/100, 5·E > 0.03                                   3/100, E·(1/s² − 1) > 0.03
 single attributes      e + (s − e)·(1 − t/0.35)₊ of the rest, s = 0.4 + 0.5·[(k̄ − 3)/7]; all of it if u < 5
 … at a high level, e   0.1                                                 0.12 + 0.25·[(k̄ − 7)/5]
 rounds                 2 + 3·t                                             1 + 2·t
@@ -21,6 +22,12 @@ of a round: choices    27 %                                                40 %
 twice, half at a time; under pure privacy that doubles the variance. So zCDP begins with little for single attributes
 and adds more with the tables of the first round, as far as their estimates turn out to need it (:meth:`Division.more`).
 
+Let E be the bits that noise costs single attributes if they get the whole grant, Σ k·(k − 1)·σ²/(2·ln 2·n²), σ the
+deviation of a count of an attribute with k values. Where E is not small, to look for more than there is costs
+independence a multiple of it, under pure privacy as single attributes then have a part s only. So a **first look** says
+whether any attributes hang together at all (:mod:`panbayes.consortium.analyst.adaptive.first_look`). If not, single
+attributes get all that is left, at once.
+
 A round looks how many tables are worth measuring, chooses so many, and measures them
 (:mod:`panbayes.consortium.analyst.strategies.adaptive`). What the last one leaves measures known tables again.
 """
@@ -28,11 +35,13 @@ A round looks how many tables are worth measuring, chooses so many, and measures
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
+from panbayes.consortium.agreement.strategies.adaptive import ROUNDS
 from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from panbayes.privacy.adjacency import TableSensitivity
@@ -50,6 +59,13 @@ _CHOOSING_PURELY: Final = Fraction(40, 100)
 
 _MORE: Final = 0.28
 """How much of the grant single attributes get for the root of the bits their noise costs."""
+
+_FIRST: Final = Fraction(3, 100)
+"""The fraction for the first look."""
+
+_NOISY: Final = 0.03
+_RISK: Final = 5.0
+"""There is one where more than so many bits are at risk, under zCDP so many times E."""
 
 _LEAST: Final = 5.0
 _START: Final = 10.0
@@ -86,26 +102,39 @@ class Division:
     """Fractions of the grant, exact; see the module."""
 
     level: float
+    first: Fraction
     singles: Fraction
     rounds: int
     choosing: Fraction
     concentrated: bool
 
     @classmethod
-    def of(cls, grant: Grant, sizes: Sequence[int], *, total: float, holders: int) -> Division:
-        """Divide for tables of ``total`` records of attributes with these domain ``sizes``."""
+    def of(cls, grant: Grant, sizes: Sequence[int], *, total: float, holders: int, look_first: bool = True) -> Division:
+        """Divide for tables of ``total`` records of attributes with these domain ``sizes``; see the module.
+
+        Where there is a target no first look is taken: what hangs together with it is worth knowing at some cost.
+        """
         attributes = len(sizes)
         law = grant.law(Fraction(1, attributes), holders=holders)
         choosing = _CHOOSING if law.gaussian else _CHOOSING_PURELY
         mean = sum(sizes) / attributes
         signal = max(total, 1.0) / (law.deviation * math.sqrt(mean)) * (_CONCENTRATED if law.gaussian else 1.0)
         if signal < _LEAST or attributes < 2:
-            return cls(0.0, 1 - TOTAL, 0, choosing, law.gaussian)
+            return cls(0.0, Fraction(0), 1 - TOTAL, 0, choosing, law.gaussian)
         level = _clipped(math.log(signal / _START) / math.log(_RANGE))
         high = 0.1 if law.gaussian else 0.12 + 0.25 * _clipped((mean - 7) / 5)
         singles = high + (0.4 + 0.5 * _clipped((mean - 3) / 7) - high) * max(0.0, 1 - level / 0.35)
         rounds = 2 + round(3 * level) if law.gaussian else 1 + round(2 * level)
-        return cls(level, _rounded(singles * float(1 - TOTAL)), rounds, choosing, law.gaussian)
+        noise = _noise_of_singles(grant, sizes, total=total, holders=holders)
+        risk = noise * (_RISK if law.gaussian else 1 / singles**2 - 1)
+        first = _FIRST if look_first and risk > _NOISY else Fraction(0)
+        if first:
+            rounds = min(rounds, ROUNDS - 1)
+        return cls(level, first, _rounded(singles * float(1 - TOTAL - first)), rounds, choosing, law.gaussian)
+
+    def alone(self) -> Division:
+        """Return the division where no attributes hang together: all that is left is for single attributes."""
+        return replace(self, singles=1 - TOTAL - self.first, rounds=0)
 
     def spend(self, left: Fraction) -> Fraction:
         """Return what a round may spend of what is ``left``."""
@@ -123,6 +152,16 @@ class Division:
         share = float(self.singles)
         found = min(max(0.0, 0.1 + _MORE * math.sqrt(bits * share / 0.1) - share), 0.9 - share)
         return Fraction(round(found * 100), 100)
+
+
+def _noise_of_singles(grant: Grant, sizes: Sequence[int], *, total: float, holders: int) -> float:
+    """Return E: the bits that noise costs single attributes, whose share grows with the root of their size."""
+    roots = [math.sqrt(size) for size in sizes]
+    bits = 0.0
+    for size, many in Counter(sizes).items():
+        law = grant.law(Fraction(math.sqrt(size) / sum(roots)).limit_denominator(10**6), holders=holders)
+        bits += many * size * (size - 1) * law.deviation**2 / (2 * math.log(2) * max(total, 1.0) ** 2)
+    return bits
 
 
 def _clipped(value: float) -> float:

@@ -1,15 +1,20 @@
-"""What holders are offered in a round: pairs, each at several granularities, and interactions of three or four.
+"""What holders are offered in a round: pairs, each at several granularities, and what chance and noise make of them.
 
 A pair is offered at groups so fine that an average cell holds :data:`GRAINS` standard deviations of the noise it would
 be measured with: strong dependencies want fine tables, weak ones coarse (fewer granularities where there are so many
-attributes that a question could not carry all). What the law so far expects of it is exact.
-Interactions are offered once the law has pairs, or where none was worth it; they are of two groups each, and what the
-law expects of them is counted in records drawn from it.
+attributes that a question could not carry all). What the law so far expects of it is exact. Interactions of three or
+four attributes are offered too (:mod:`panbayes.consortium.analyst.adaptive.interactions`).
 
 A holder's score is doubled, ‖c − e‖₁, so prices are in half records. From it goes what records drawn from the law
-itself would show: √e·E|z| for every cell, and two deviations of that; for interactions, of which there are many, the
-largest that chance would make of them. And :data:`PRICE` of the noise of measuring the table, which depends on how many
-are taken.
+itself would show. The law has the records' own margins p and q, up to their noise of variance v, so the deviation of a
+cell is
+
+    s = √(e·(1 − p)·(1 − q) + v_p·q² + v_q·p²):      0.8·s is its mean absolute value, 0.6·s the deviation of that;
+
+rare values hardly deviate, which √e would hide. The sum over all cells may be √(2·ln K) of its own deviations above its
+mean, the most that K pairs show by chance, where (rows − 1)·(columns − 1) of the cells are free; there v counts for
+nothing, since all pairs of an attribute share the noise of its margin. And from the score goes :data:`PRICE` of the
+noise of measuring the table, which depends on how many are taken.
 """
 
 from __future__ import annotations
@@ -22,59 +27,58 @@ from typing import Final
 
 import numpy as np
 
-from panbayes.bayesnet.inference.sampling import draw_prior
 from panbayes.bayesnet.markov.field import Axes
-from panbayes.consortium.agreement.strategies.adaptive import (
-    INTERACTIONS,
-    OFFERED_CELLS,
-    TABLE_CELLS,
-    granularities,
-)
+from panbayes.consortium.agreement.strategies.adaptive import OFFERED_CELLS, TABLE_CELLS, granularities
 from panbayes.consortium.analyst.adaptive.belief import Belief
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
-from panbayes.tables.counting.parities import parities
 
-__all__ = ["GRAINS", "Offer", "interactions", "pairs", "price"]
+__all__ = ["GRAINS", "Offer", "most_of", "pairs", "price"]
 
 GRAINS: Final = (6.0, 2.0, 0.7)
 PRICE: Final = 0.25
 PRICE_AT_TOP: Final = 0.15
 """Added to the price as the level goes to one."""
 
-INTERACTION_PRICE: Final = 2
 MEAN_ABSOLUTE: Final = 0.8
-"""E|z| of a normal variable in standard deviations, to the precision that matters here."""
-
-TWO_DEVIATIONS: Final = 1.2
-"""Two standard deviations of the sum of √e·|z| over all cells, in √n."""
-
-QUADRUPLES_UP_TO: Final = 16
-"""Interactions of four attributes are offered if there are at most so many."""
-
-_SAMPLES: Final = 4
-_LEAST_SAMPLES: Final = 50_000
-_MOST_SAMPLES: Final = 400_000
+SPREAD: Final = 0.6
+"""Mean and deviation of |z| of a normal variable in standard deviations, to the precision that matters here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offer:
     """A table or an interaction; ``expected`` of one record (probabilities, or a mean parity), of its ``deviation``.
 
-    ``cells`` is what the price is multiplied by. The deviation is that of an interaction in one record, 0 for a pair.
+    ``cells`` is what the price is multiplied by. The deviation is that of an interaction in one record, 0 for a pair;
+    ``splits`` are the two groups of each of its axes, value by value. A pair is one ``among`` so many, and ``margins``
+    are the variances of the counts of its rows and columns, for each record.
     """
 
     axes: Axes
     expected: FloatArray
     cells: int
     deviation: float = 0.0
+    splits: tuple[tuple[int, ...], ...] = ()
+    margins: tuple[FloatArray, FloatArray] | None = None
+    among: int = 2
 
     def penalty(self, records: float, expected: FloatArray) -> int:
-        """Return what chance alone would show a holder with so many ``records``, in half records."""
+        """Return what chance alone would show a holder with so many ``records``, in half records; see the module."""
         if self.deviation:
             return round(math.sqrt(records) * self.deviation)
-        chance = MEAN_ABSOLUTE * float(np.sqrt(expected).sum()) + TWO_DEVIATIONS * math.sqrt(records)
-        return round(chance)
+        whole = max(float(expected.sum()), 1e-9)
+        rows, columns = expected.sum(axis=1, keepdims=True) / whole, expected.sum(axis=0, keepdims=True) / whole
+        variance = expected * np.maximum(1 - rows, 0) * np.maximum(1 - columns, 0)
+        free = max(1, (rows.size - 1) * (columns.size - 1))
+        deviation = SPREAD * math.sqrt(float(variance.sum()) * expected.size / free)
+        if self.margins is not None:
+            variance = variance + records * (self.margins[0][:, None] * columns**2 + self.margins[1] * rows**2)
+        return round(MEAN_ABSOLUTE * float(np.sqrt(variance).sum()) + most_of(self.among) * deviation)
+
+
+def most_of(number: int) -> float:
+    """Return about how many deviations the largest of so many deviates by."""
+    return math.sqrt(2 * math.log(max(number, 2)))
 
 
 def price(level: float, *, first: bool) -> float:
@@ -90,10 +94,11 @@ def pairs(belief: Belief, deviation: float) -> Iterator[Offer]:
     grains = GRAINS[: granularities(len(sizes))]
     most = min(TABLE_CELLS, OFFERED_CELLS / (len(every) * len(grains)))
     lifts: dict[tuple[int, int], FloatArray] = {}
+    noise: dict[tuple[int, int], FloatArray] = {}
     known: dict[tuple[int, ...], list[list[int]]] = {}
-    for table in belief.known:
-        if len(table.axes) == 2:
-            known.setdefault(tuple(a for a, _ in table.axes), []).append([count for _, count in table.axes])
+    for axes in (*(table.axes for table in belief.known), *belief.idle):
+        if len(axes) == 2:
+            known.setdefault(tuple(a for a, _ in axes), []).append([count for _, count in axes])
     for a, b in every:
         offered = set()
         for grain in grains:
@@ -104,34 +109,20 @@ def pairs(belief: Belief, deviation: float) -> Iterator[Offer]:
             for axis in ((a, of_a), (b, of_b)):
                 if axis not in lifts:
                     lifts[axis] = _lift(belief, *axis)
+                    noise[axis] = _noise(belief, *axis)
             inner = joint[start[a] : start[a + 1], start[b] : start[b + 1]]
-            yield Offer(((a, of_a), (b, of_b)), lifts[a, of_a] @ inner @ lifts[b, of_b].T, of_a * of_b)
+            yield Offer(
+                ((a, of_a), (b, of_b)),
+                lifts[a, of_a] @ inner @ lifts[b, of_b].T,
+                of_a * of_b,
+                margins=(noise[a, of_a], noise[b, of_b]),
+                among=len(every),
+            )
 
 
-def interactions(belief: Belief, rng: np.random.Generator, *, fours: bool) -> list[Offer]:
-    """Offer interactions of three attributes, and of ``fours`` where asked; too many are thinned out at random."""
-    varying = [a for a, single in enumerate(belief.singles) if single.distribution.size > 1]
-    done = {tuple(a for a, _ in table.axes) for table in belief.known}
-    sets: list[tuple[int, ...]] = [found for found in combinations(varying, 3) if found not in done]
-    if fours and len(varying) <= QUADRUPLES_UP_TO:
-        sets += [found for found in combinations(varying, 4) if found not in done]
-    if len(sets) > INTERACTIONS:
-        sets = [sets[place] for place in np.sort(rng.choice(len(sets), INTERACTIONS, replace=False)).tolist()]
-    if not sets:
-        return []
-    drawn = int(min(max(_SAMPLES * belief.records, _LEAST_SAMPLES), _MOST_SAMPLES))
-    structure, tables = belief.network(0.0)
-    codes = draw_prior(structure, tables, drawn, rng, np.uint16)
-    halves = np.array([belief.nested[a].groups(2)[codes[a]] for a in range(len(belief.singles))], dtype=np.uint8)
-    means = parities(halves, sets) / drawn
-    noise = max((table.law.deviation for table in belief.known), default=0.0)
-    # In one record: its own parity, that of the drawn ones, and what noise has left in the law.
-    deviation = math.sqrt(1 + belief.records / drawn + noise**2 / belief.records)
-    largest = deviation * math.sqrt(2 * math.log(max(len(sets), 2)))
-    return [
-        Offer(tuple((a, 2) for a in members), np.array([mean]), INTERACTION_PRICE * 2 ** len(members), largest)
-        for members, mean in zip(sets, means.tolist(), strict=True)
-    ]
+def _noise(belief: Belief, attribute: int, count: int) -> FloatArray:
+    """Return the variance of the counts of an attribute's groups, for each record."""
+    return np.bincount(belief.nested[attribute].groups(count), belief.singles[attribute].variance) / belief.records
 
 
 def _lift(belief: Belief, attribute: int, count: int) -> FloatArray:

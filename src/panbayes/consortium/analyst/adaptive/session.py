@@ -26,7 +26,7 @@ from panbayes.consortium.protocol.envelope import Release
 from panbayes.consortium.protocol.queries import Count, Grouping, TableCandidate, TableChoiceQuery, ratio
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.composition import Step
-from panbayes.privacy.events import Together
+from panbayes.privacy.events import Event, Together
 from panbayes.privacy.loss import Loss
 
 __all__ = ["Session"]
@@ -54,7 +54,7 @@ class Session:
             holders,
             Grant.of(holders.study),
             schema.sizes,
-            tuple(attribute.numeric for attribute in schema.attributes),
+            tuple(attribute.ordered for attribute in schema.attributes),
         )
 
     def measure(
@@ -97,6 +97,39 @@ class Session:
             for place, (axes, weight) in enumerate(zip(tables, weighed, strict=True))
         ]
 
+    def look(
+        self,
+        candidates: Mapping[str, tuple[TableCandidate, ...]],
+        groupings: tuple[Grouping, ...],
+        count: Count,
+        noise: Event,
+        loss: Loss,
+        *,
+        least: int,
+        round_number: int,
+    ) -> dict[str, int]:
+        """Let all holders look whether so many of the ``candidates`` are worth more than the least; choose none.
+
+        They are pairs, whose own margins say what is to be expected. Return what each holder found: the count, or 0.
+        """
+        queries = {
+            name: adaptive.choices(self.holders.study).ask(
+                groupings=groupings,
+                candidates=offered,
+                expected=None,
+                rule="forest",
+                taken=(),
+                counts=(count,),
+                least=least,
+                look=ratio(Fraction(1)),
+                loss=ratio(loss.amount),
+            )
+            for name, offered in candidates.items()
+        }
+        releases = self.holders.ask_each(queries, round_number=round_number)
+        self._record(releases, Step.of("a look whether attributes hang together", noise, loss=loss))
+        return {name: answer_of(release, TableChoiceAnswer).count for name, release in releases.items()}
+
     def choose(self, choice: Choice, fraction: Fraction, *, round_number: int) -> list[Axes]:
         """Let the holders choose, each at the whole ``fraction`` of its people's; return what they took."""
         loss = self.grant.loss.part(fraction)
@@ -118,14 +151,14 @@ class Session:
         self, choice: Choice, name: str, offers: Sequence[Offer], before: Sequence[Axes], loss: Loss
     ) -> TableChoiceQuery:
         """Ask a holder to choose among ``offers``, where others have taken some ``before``."""
-        groupings, places = self._numbered([offer.axes for offer in offers], choice.nested)
+        groupings, places = self._numbered([offer.axes for offer in offers], choice.nested, [o.splits for o in offers])
         expected = [choice.expected(name, offer) for offer in offers]
         look = choice.look(name)
         joined = [(axes[0][0], axes[1][0]) for axes in before if len(axes) == _PAIR and choice.rule == "forest"]
         return adaptive.choices(self.holders.study).ask(
             groupings=groupings,
             candidates=tuple(
-                TableCandidate(axes, offer.penalty(choice.records[name], cells), choice.cells(offer))
+                TableCandidate(axes, offer.penalty(choice.records[name], cells), choice.cells(name, offer))
                 for axes, offer, cells in zip(places, offers, expected, strict=True)
             ),
             expected=pack_cells(_whole(np.concatenate([cells.ravel() for cells in expected]))),
@@ -138,16 +171,19 @@ class Session:
         )
 
     def _numbered(
-        self, tables: Sequence[Axes], nested: Sequence[Nested]
+        self, tables: Sequence[Axes], nested: Sequence[Nested], splits: Sequence[tuple[tuple[int, ...], ...]] = ()
     ) -> tuple[tuple[Grouping, ...], tuple[tuple[int, ...], ...]]:
-        """Write axes as groupings, each once, and as numbers among them."""
-        places: dict[tuple[int, int], int] = {}
-        numbers = [tuple(places.setdefault(axis, len(places)) for axis in axes) for axes in tables]
-        groupings = tuple(
-            Grouping(a, () if count == self.sizes[a] else tuple(nested[a].groups(count).tolist()))
-            for a, count in places
-        )
-        return groupings, tuple(numbers)
+        """Write axes as groupings, each once, and as numbers; nested ones where a table has no ``splits``."""
+        groups: dict[tuple[int, int], tuple[int, ...]] = {}
+        for a, count in {axis for axes in tables for axis in axes}:
+            groups[a, count] = () if count == self.sizes[a] else tuple(nested[a].groups(count).tolist())
+        places: dict[tuple[int, tuple[int, ...]], int] = {}
+        numbers = []
+        for place, axes in enumerate(tables):
+            found = splits[place] if splits and splits[place] else [groups[axis] for axis in axes]
+            keys = [(a, () if count == self.sizes[a] else own) for (a, count), own in zip(axes, found, strict=True)]
+            numbers.append(tuple(places.setdefault(key, len(places)) for key in keys))
+        return tuple(Grouping(a, own) for a, own in places), tuple(numbers)
 
     def _steps(self, count: int, query: TableChoiceQuery, loss: Loss) -> tuple[Step, ...]:
         """Describe what a query that led to so many choices has cost."""

@@ -2,17 +2,20 @@
 
 1. The noisy **total** of every holder, from which the division of the grant follows
    (:mod:`panbayes.consortium.analyst.adaptive.division`).
-2. The tables of all **single** attributes; larger ones get more (in proportion to the root of their size). They are
+2. Where even single attributes are hard to measure, a **first look** whether any hang together; if not, all that is
+   left is for them (:mod:`panbayes.consortium.analyst.adaptive.first_look`).
+3. The tables of all **single** attributes; larger ones get more (in proportion to the root of their size). They are
    added up over holders and estimated with their noise in mind
    (:mod:`panbayes.consortium.analyst.adaptive.estimation`).
-3. **Rounds.** In each, holders are offered all pairs at several granularities, and from the third on interactions of
+4. **Rounds.** In each, holders are offered all pairs at several granularities, and from the third on interactions of
    three or four attributes (:mod:`panbayes.consortium.analyst.adaptive.offers`). They look how many are worth
    measuring, given what the law so far expects and what the noise would cost, and choose so many
    (:mod:`panbayes.consortium.holder.handlers.table_choice`). The first round takes a forest of pairs. All holders
    measure what was chosen, with it in the first round single attributes again if they need it. Every table is estimated
    against what was expected, and one law is fitted to all tables
-   (:mod:`panbayes.consortium.analyst.adaptive.belief`).
-4. What is left after the last round measures the known tables again, or the single attributes if there are none.
+   (:mod:`panbayes.consortium.analyst.adaptive.belief`) that still say something once it holds the stronger ones
+   (:mod:`panbayes.consortium.analyst.adaptive.selection`).
+5. What is left after the last round measures the known tables again, or the single attributes if there are none.
 
 The law is a Markov network over a junction tree of bounded size, published as what it is exactly: a Bayesian network.
 
@@ -44,13 +47,16 @@ from panbayes.consortium.agreement.strategies import adaptive
 from panbayes.consortium.analyst.adaptive.belief import Belief
 from panbayes.consortium.analyst.adaptive.choice import LOOK, LOOKED_AT, SEEN, Choice
 from panbayes.consortium.analyst.adaptive.division import TOTAL, Division
-from panbayes.consortium.analyst.adaptive.fitting import TREE, fitting
+from panbayes.consortium.analyst.adaptive.first_look import attributes_hang_together
+from panbayes.consortium.analyst.adaptive.fitting import TREE, askable
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
+from panbayes.consortium.analyst.adaptive.interactions import interactions
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
-from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, interactions, pairs, price
+from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, pairs, price
 from panbayes.consortium.analyst.adaptive.own_marginals import own_marginals
 from panbayes.consortium.analyst.adaptive.replicates import draw_replicates
+from panbayes.consortium.analyst.adaptive.selection import with_worthwhile
 from panbayes.consortium.analyst.adaptive.session import Session
 from panbayes.consortium.analyst.holders import Holders, digest
 from panbayes.consortium.analyst.method import Method
@@ -75,18 +81,26 @@ def _learn(holders: Holders) -> Network:
     session = Session.of(holders)
     (total,) = session.measure([()], TOTAL, "the number of records", round_number=0)
     counted = _counted(session, total)
-    division = Division.of(session.grant, session.sizes, total=sum(counted.values()), holders=len(counted))
-    singles = _measure_singles(session, division.singles, round_number=1)
+    division = Division.of(
+        session.grant,
+        session.sizes,
+        total=sum(counted.values()),
+        holders=len(counted),
+        look_first=holders.study.target is None,
+    )
+    if division.first and not attributes_hang_together(session, counted, division.first):
+        division = division.alone()
+    singles = _measure_singles(session, division.singles, round_number=2)
     records = counted if _number_is_public(session) else _records(counted, total, singles)
     belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
     own = own_marginals(belief, singles, records)
-    left = 1 - TOTAL - division.singles
+    left = 1 - TOTAL - division.first - division.singles
     for number in range(division.rounds):
         belief, left, more = _round(session, belief, division, records, own, left, number=number)
         if not more:
             break
     if left:
-        belief = _again(session, belief, left, round_number=2 + 2 * division.rounds)
+        belief = _again(session, belief, left, round_number=3 + 2 * division.rounds)
     smoothing = _SMOOTHING
     if belief.known:
         mean = float(np.mean([math.sqrt(float(table.variance.mean())) for table in belief.known]))
@@ -101,11 +115,11 @@ def _replicates(session: Session, belief: Belief, division: Division) -> Replica
     rng = np.random.default_rng(int(digest(session.holders.study.hash, "replicates")[:32], 16))
     noise, look = None, 0.0
     if division.rounds:
-        fraction = division.spend(1 - TOTAL - division.singles) * division.choosing * LOOK
+        fraction = division.spend(1 - TOTAL - division.first - division.singles) * division.choosing * LOOK
         moved = LOOKED_AT * session.grant.moved.l1
         event = session.grant.loss.part(fraction).tables_event(TableSensitivity(moved, moved * session.grant.moved.l1))
         look = min(NoiseLaw.of(event).deviation, SEEN * belief.records)
-        share = (1 - TOTAL - division.singles) / len(session.sizes)
+        share = (1 - TOTAL - division.first - division.singles) / len(session.sizes)
         offered = session.grant.law(share, holders=len(session.people)).deviation
         noise = max(offered, float(np.mean([table.law.deviation for table in belief.known] or [0.0])))
     return draw_replicates(belief, rng, noise=noise, look=look, tree=TREE)
@@ -181,11 +195,13 @@ def _round(
         rng=rng,
         target=session.holders.study.target_attribute,
     )
-    taken = session.choose(choice, choosing, round_number=2 + 2 * number)
+    taken = session.choose(choice, choosing, round_number=3 + 2 * number)
     alone, sizes = _singles(session) if more else ([], [])
-    new = fitting(belief, _refined(session, belief, taken, measuring, holders=len(records)), beside=alone)
+    refined = _refined(session, belief, taken, measuring, holders=len(records))
+    new = askable(belief, refined, beside=alone)
+    belief = belief.idling([axes for axes in refined if axes not in new])
     if not new:
-        return belief, left - choosing, not any(len(offer.axes) > 2 for offer in offers)
+        return belief, left - choosing, bool(taken) or not any(len(offer.axes) > 2 for offer in offers)
     again = [table.axes for table in belief.known] if last else []
     spent = left - choosing if last else measuring + more
     weights = [
@@ -196,13 +212,15 @@ def _round(
     what = f"{_tables(len(new))} of pairs and more"
     what += f", and {len(again)} again" if again else ", and single attributes again" if alone else ""
     measured = session.measure(
-        [*new, *alone, *again], spent, what, nested=belief.nested, weights=weights, round_number=3 + 2 * number
+        [*new, *alone, *again], spent, what, nested=belief.nested, weights=weights, round_number=4 + 2 * number
     )
     fresh, rest = measured[: len(new)], measured[len(new) + len(alone) :]
     if alone:
         belief = belief.counted_again(measured[len(new) : len(new) + len(alone)], ordered=session.ordered)
-    iterations = _LAST_ITERATIONS if last else _ITERATIONS
-    return belief.learned(fresh, rest, iterations=iterations), left - choosing - spent, True
+    if rest:
+        belief = belief.learned((), rest, iterations=_ITERATIONS)
+    belief = with_worthwhile(belief, fresh).fitted(_LAST_ITERATIONS if last else _ITERATIONS)
+    return belief, left - choosing - spent, True
 
 
 def _tables(number: int) -> str:
@@ -227,13 +245,18 @@ def _offers(
 def _refined(
     session: Session, belief: Belief, taken: Sequence[Axes], measuring: Fraction, *, holders: int
 ) -> list[Axes]:
-    """Return the tables to measure: of interactions, as fine as the noise of so many tables allows."""
+    """Return the tables to measure: as fine as the noise of so many allows, pairs at least as fine as they were taken.
+
+    Interactions were taken in two groups each, and a pair at what seemed worth it of a few granularities; but as long
+    as the noise of a cell is below its chance, finer tables only say more.
+    """
     found = []
     for axes in taken:
-        if len(axes) > 2:
-            deviation = session.grant.law(measuring / len(taken), holders=holders).deviation
-            cells = min(adaptive.TABLE_CELLS, belief.records / (GRAINS[0] * deviation))
-            counts = groups_within([session.sizes[a] for a, _ in axes], max(2 ** len(axes), cells))
+        deviation = session.grant.law(measuring / len(taken), holders=holders).deviation
+        least = GRAINS[0] * deviation if len(axes) > 2 else max(GRAINS[1] * deviation, deviation**2)
+        cells = min(adaptive.TABLE_CELLS, belief.records / least)
+        counts = groups_within([session.sizes[a] for a, _ in axes], max(2 ** len(axes), cells))
+        if all(count >= had for count, (_, had) in zip(counts, axes, strict=True)):
             axes = tuple((a, count) for (a, _), count in zip(axes, counts, strict=True))
         found.append(axes)
     return found

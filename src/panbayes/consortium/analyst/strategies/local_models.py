@@ -25,7 +25,8 @@ from panbayes.consortium.analyst.result import SMOOTHING, fitted, learn_structur
 from panbayes.consortium.protocol.answers import ModelAnswer
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.schema.schema import Schema
-from panbayes.tables.table import Table, code_type
+from panbayes.tables.codes import code_type
+from panbayes.tables.table import Table
 
 __all__ = ["NOISY_MODEL", "PRIVBAYES"]
 

@@ -15,7 +15,6 @@ import numpy as np
 from panbayes.consortium.holder.grouped_tables import (
     check_axes,
     check_groupings,
-    count_grouped,
     loss_of_query,
     moved_by_one,
 )
@@ -49,7 +48,7 @@ def _check(query: GroupedTablesQuery, schema: Schema, _size: int) -> None:
 
 
 def _answer(query: GroupedTablesQuery, counts: PrivateCounts, *, noise: Noise) -> GroupedTablesAnswer:
-    counted = count_grouped(query.groupings, query.tables, counts.table)
+    counted = counts.counter.count(query.tables, query.groupings)
     noisy = np.empty_like(counted.flat)
     tables: dict[int, list[int]] = {}
     for t, weight in enumerate(query.weights):

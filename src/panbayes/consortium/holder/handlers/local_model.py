@@ -76,13 +76,13 @@ def _private_structure(query: ModelQuery, counts: PrivateCounts, *, noise: Noise
             attributes, query.degree, query.first, exact=False, sizes=counts.schema.sizes, cap=max(cap, 1)
         )
     choose = private_choice(
-        counts.table,
+        counts.facts,
         score=query.score,
         epsilon=Fraction(query.structure_epsilon) / (attributes - 1),
         mechanism=query.mechanism,
         noise=noise,
     )
-    return run(search, counts.exact, score=private_score(counts.table, query.score), choose=choose)
+    return run(search, counts.exact, score=private_score(counts.facts, query.score), choose=choose)
 
 
 def _useful_cells(query: ModelQuery, schema: Schema, size: int) -> int:

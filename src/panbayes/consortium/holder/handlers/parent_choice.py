@@ -38,10 +38,10 @@ def _answer(query: ParentChoiceQuery, counts: PrivateCounts, *, noise: Noise) ->
     for placed in query.placed[1:]:
         search.place(placed, ())
     candidates = search.candidates
-    score = private_score(counts.table, query.score)
+    score = private_score(counts.facts, query.score)
     scores = counts.scores(query.score, score, candidates.parent_sets, candidates.children)
     choose = private_choice(
-        counts.table, score=query.score, epsilon=Fraction(query.epsilon), mechanism=query.mechanism, noise=noise
+        counts.facts, score=query.score, epsilon=Fraction(query.epsilon), mechanism=query.mechanism, noise=noise
     )
     child, parents = candidates[choose(candidates, scores.ravel())]
     return ParentChoiceAnswer(Pair(child, parents))

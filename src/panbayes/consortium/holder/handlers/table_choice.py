@@ -3,15 +3,17 @@
 The score of a pair is ‖c − e‖₁, that of an interaction |s − e|: what is expected comes from the analyst, in integers.
 One person moves the sum of a table's cells, and s, by at most Δ₁ (:mod:`panbayes.privacy.adjacency`), whatever e is; so
 Δ₁ is the sensitivity of every score, and of the worth of every candidate at every count, which is an integer below 2⁵³
-and exact in floating point. Where the study has a target, tables without it are worth a quarter, rounded down: a worth
-that one person moves by at most Δ₁ moves by ⌈Δ₁/4⌉ then, which is no more.
+and exact in floating point. Where the analyst expects nothing, the score of a pair is ⌊D⌋, its distance from
+independence, whose sensitivity is larger (:func:`~panbayes.privacy.adjacency.dependence_sensitivity`) and takes the
+place of Δ₁; n·D is a sum of integers. Where the study has a target, tables without it are worth a quarter, rounded
+down: a worth that one person moves by at most Δ₁ moves by ⌈Δ₁/4⌉ then, which is no more.
 
 **The look.** The sets of candidates that may be taken together are the independent sets of a matroid: forests of pairs,
 or one table of each set of attributes. Of a basis of the largest worth, the T-th best member has a worth w_T that one
 person moves by at most Δ₁ too: w_T ≥ w just if the candidates worth at least w have rank T or more, and moving every
 worth by at most Δ₁ moves the w at which they do by at most that. There are L counts T, each with its own worths, so the
 vector of the w_T has sensitivity L·Δ₁ in L1 and √L·Δ₁ in L2; it gets the noise of a table of that sensitivity. A query
-with one count may do without.
+with one count may do without; a query may also be for the look alone.
 
 **The choices.** The largest count whose noisy w_T is above ``least`` is a function of the look. So many choices divide
 the rest of the loss evenly; each draws by permute-and-flip under pure privacy, by the exponential mechanism under zCDP.
@@ -31,8 +33,6 @@ from numpy.typing import NDArray
 from panbayes.consortium.holder.grouped_tables import (
     check_axes,
     check_groupings,
-    count_grouped,
-    count_parities,
     loss_of_query,
     moved_by_one,
 )
@@ -40,14 +40,15 @@ from panbayes.consortium.holder.handler import Handler
 from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.holder.query_checks import bad
 from panbayes.consortium.protocol.answers import TableChoiceAnswer
-from panbayes.consortium.protocol.cells import unpack_cells
+from panbayes.consortium.protocol.cells import Cells, unpack_cells
 from panbayes.consortium.protocol.queries import TableChoiceQuery
 from panbayes.dp.mechanisms import check_noise, noisy_counts, select
 from panbayes.dp.noise import Noise
-from panbayes.privacy.adjacency import TableSensitivity
+from panbayes.privacy.adjacency import TableSensitivity, dependence_sensitivity
 from panbayes.privacy.events import Event
 from panbayes.schema.schema import Schema
-from panbayes.tables.table import Table
+from panbayes.tables.counter import Counter
+from panbayes.tables.counting.block_counts import groups_in
 
 __all__ = ["TABLE_CHOICE"]
 
@@ -65,9 +66,16 @@ def _part(query: TableChoiceQuery) -> Fraction:
     return Fraction(query.look or 0)
 
 
+def _moved(query: TableChoiceQuery, schema: Schema) -> int:
+    """Return how far one person can move a score."""
+    if query.expected is None:
+        return dependence_sensitivity(adjacency=query.adjacency, max_records=schema.max_records)
+    return moved_by_one(query, schema).l1
+
+
 def _look(query: TableChoiceQuery, schema: Schema) -> Event:
     """Return the noise of the look."""
-    moved, values = moved_by_one(query, schema).l1, len(query.counts)
+    moved, values = _moved(query, schema), len(query.counts)
     return loss_of_query(query).part(_part(query)).tables_event(TableSensitivity(values * moved, values * moved**2))
 
 
@@ -81,11 +89,10 @@ def _check(query: TableChoiceQuery, schema: Schema, _size: int) -> None:
         raise bad(
             "candidates", "a table that is neither a pair nor an interaction", "give 2 axes, or 3 or 4 of two groups"
         )
-    if len(query.expected.data) != cells * query.expected.width:
-        raise bad("expected", "another number of cells", f"the candidates have {cells:,}")
-    expected = unpack_cells(query.expected)
-    if int(expected.max()) >= MAX_EXPECTED or int(expected.min()) <= -MAX_EXPECTED:
-        raise bad("expected", "a count out of range", f"give numbers below {MAX_EXPECTED:,}")
+    if query.expected is not None:
+        _check_expected(query.expected, cells)
+    elif sets:
+        raise bad("expected", "nothing of an interaction", "give numbers, or offer pairs only")
     dearest = max(candidate.penalty for candidate in query.candidates) + max(
         candidate.price for candidate in query.candidates
     ) * max(count.unit for count in query.counts)
@@ -93,16 +100,24 @@ def _check(query: TableChoiceQuery, schema: Schema, _size: int) -> None:
         raise bad("counts", "prices beyond what is reckoned with", f"keep penalty + price·unit below {-_NEVER:,}")
     if any(a >= len(schema) or b >= len(schema) for a, b in query.taken):
         raise bad("taken", "an attribute that is not in the schema", f"give 0 to {len(schema) - 1}")
-    if _part(query) >= 1:
-        raise bad("look", "a part of the loss that leaves nothing", "give a ratio below 1")
+    if _part(query) > 1:
+        raise bad("look", "more than the whole loss", "give a ratio of at most 1")
     if query.look:
         check_noise(_look(query, schema))
     elif len(query.counts) > 1:
         raise bad("look", "no look at several counts", "give a ratio, or one count")
 
 
+def _check_expected(cells: Cells, many: int) -> None:
+    if len(cells.data) != many * cells.width:
+        raise bad("expected", "another number of cells", f"the candidates have {many:,}")
+    expected = unpack_cells(cells)
+    if int(expected.max()) >= MAX_EXPECTED or int(expected.min()) <= -MAX_EXPECTED:
+        raise bad("expected", "a count out of range", f"give numbers below {MAX_EXPECTED:,}")
+
+
 def _answer(query: TableChoiceQuery, counts: PrivateCounts, *, noise: Noise) -> TableChoiceAnswer:
-    scores = _scores(query, counts.table)
+    scores = _scores(query, counts.counter)
     allowed = _Allowed(query, len(counts.schema))
     penalties = np.array([candidate.penalty for candidate in query.candidates], dtype=np.int64)
     prices = np.array([candidate.price for candidate in query.candidates], dtype=np.int64)
@@ -112,8 +127,10 @@ def _answer(query: TableChoiceQuery, counts: PrivateCounts, *, noise: Noise) -> 
     if place is None:
         return TableChoiceAnswer(0, ())
     times, worth = query.counts[place].tables, worths[place].astype(np.float64)
+    if _part(query) == 1:
+        return TableChoiceAnswer(times, ())
     event = loss_of_query(query).part((1 - _part(query)) / times).selection_event()
-    moved = Fraction(moved_by_one(query, counts.schema).l1)
+    moved = Fraction(_moved(query, counts.schema))
     taken: list[int] = []
     for _ in range(times):
         left = allowed.places()
@@ -210,12 +227,14 @@ _NEVER: Final = -(2**52)
 """The worth of what cannot be had: no noise brings it above zero."""
 
 
-def _scores(query: TableChoiceQuery, table: Table) -> NDArray[np.int64]:
+def _scores(query: TableChoiceQuery, counter: Counter) -> NDArray[np.int64]:
     """Return ‖c − e‖₁ of every pair and |s − e| of every interaction, in the order of the candidates."""
+    if query.expected is None:
+        return _dependences(query, counter)
     pair = np.array([len(candidate.axes) == _PAIR for candidate in query.candidates])
     axes: Sequence[tuple[int, ...]] = [candidate.axes for candidate in query.candidates]
-    counted = count_grouped(query.groupings, [found for found in axes if len(found) == _PAIR], table)
-    sums = count_parities(query.groupings, [found for found in axes if len(found) != _PAIR], table)
+    counted = counter.count([found for found in axes if len(found) == _PAIR], query.groupings)
+    sums = counter.parities([found for found in axes if len(found) != _PAIR], query.groupings)
     lengths = np.ones(pair.size, dtype=np.int64)
     lengths[pair] = np.diff(counted.offsets)
     start = np.concatenate([[0], np.cumsum(lengths)])
@@ -224,6 +243,21 @@ def _scores(query: TableChoiceQuery, table: Table) -> NDArray[np.int64]:
     found[within] = counted.flat
     found[~within] = sums
     scores: NDArray[np.int64] = np.add.reduceat(np.abs(found - unpack_cells(query.expected)), start[:-1])
+    return scores
+
+
+def _dependences(query: TableChoiceQuery, counter: Counter) -> NDArray[np.int64]:
+    """Return the distance of every pair from independence, rounded down: Σ|n·c(a, b) − c_a·c_b| / n."""
+    counted = counter.count([candidate.axes for candidate in query.candidates], query.groupings)
+    sizes = [groups_in(grouping, counter.facts.schema.sizes) for grouping in query.groupings]
+    scores = np.zeros(len(query.candidates), dtype=np.int64)
+    for place, candidate in enumerate(query.candidates):
+        first, second = candidate.axes
+        found = counted.flat[counted.offsets[place] : counted.offsets[place + 1]].reshape(sizes[first], sizes[second])
+        records = int(found.sum())
+        apart = np.abs(records * found - np.outer(found.sum(axis=1), found.sum(axis=0)))
+        # Each is at most n², all together 2n², and n is below 2³¹: they fit into 64 bits without a sign.
+        scores[place] = int(apart.astype(np.uint64).sum()) // max(records, 1)
     return scores
 
 

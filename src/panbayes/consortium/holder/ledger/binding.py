@@ -2,7 +2,7 @@
 
 A ledger adds up what has been said about certain people, so it must notice when it is used for others, and be found
 again when the same records come back under another name. It knows them by *marks* (:mod:`panbayes.tables.marks`): the
-SHA-256 of the encoded records, of all that the file holds and, under a ``[unit]``, of those that were kept. Each is
+digest of the encoded records, of all that the file holds and, under a ``[unit]``, of those that were kept. Each is
 stored as ``HMAC-SHA256(key, mark)`` with the 32 random bytes of the ledger's own *key*. The ledger is the one of these
 records if *either* mark is known.
 
@@ -20,11 +20,13 @@ of the *whole* table, and with all records but one in hand could try the values 
 guarded like the records themselves (mode 0600), and neither key nor digest nor anything computed from them is ever
 released: the hash chain does not cover them.
 
-Ledgers of the first version were bound by one digest per schema, of the schema's hash and the records that were kept
-(``former``). They are found by it, and marked as above when they are next used. If the records have other codes today
-than they had then, which odd values may have, they are read once more as they were at that time
-(:mod:`panbayes.tables.first_reading`): only where nothing else finds a ledger and there is one of that version under
-the same schema.
+Marks of ledgers up to version 3 were made in another way (:func:`panbayes.tables.marks.sorted_mark`), and those of the
+first version were bound by one digest per schema, of the schema's hash and the records that were kept. Such ledgers are
+found by what they have, and marked as above when they are next used. It is computed only where no mark of today finds a
+ledger and there is one that has none yet, in *stages*: from the codes of today; from those that versions 2 and 3 gave,
+kept or not, which left blanks around texts and took a word where a number belongs for a value outside the schema
+(:data:`panbayes.tables.encoding.EARLIER`); and from those of the first version
+(:mod:`panbayes.tables.first_reading`). So a table that is read otherwise today opens no fresh account.
 """
 
 from __future__ import annotations
@@ -35,20 +37,35 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
+from typing import TypeAlias
 
 import numpy as np
 
-from panbayes.tables.marks import mark_of
+from panbayes.tables.codes import code_type
+from panbayes.tables.counter import BlockCounter, Facts
+from panbayes.tables.encoding import EARLIER
+from panbayes.tables.marks import mark_of, sorted_digest, sorted_mark
+from panbayes.tables.reading import Origin, SpooledTable
 from panbayes.tables.table import Table
 
-__all__ = ["Bindings", "Fingerprint", "anybodys", "fingerprint", "keyed", "keyed_former"]
+__all__ = ["Bindings", "Earlier", "Fingerprint", "anybodys", "fingerprint", "keyed", "keyed_earlier", "keyed_former"]
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What earlier versions may have known records by: sorted ``marks``, and digests of the first version."""
+
+    marks: tuple[bytes, ...] = field(default=(), repr=False)
+    former: tuple[bytes, ...] = field(default=(), repr=False)
+
+
+Stage: TypeAlias = Callable[[], Earlier]
+"""Computes what earlier versions may have known records by, in one of several ways."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a table is known by: its ``marks``, and the one a ledger of the first version knew it by.
-
-    That one is ``former`` for the codes of today; ``older`` reads the table once more, as that version did.
+    """What records are known by: their ``marks``, and the ``stages`` in which earlier versions' marks are computed.
 
     ``unit`` is the column of the privacy unit, None where the record is the unit. It lives in memory only; what is
     stored is keyed.
@@ -56,77 +73,107 @@ class Fingerprint:
 
     marks: tuple[bytes, ...] = field(repr=False)
     unit: str | None = None
-    former: bytes = field(default=b"", repr=False)
-    older: Callable[[], bytes | None] = field(default=lambda: None, repr=False, compare=False)
+    stages: tuple[Stage, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What a ledger keeps of its records: its key, its marks, and per schema the digest of the first version."""
+    """What a ledger keeps of its records: its key and its marks.
+
+    ``earlier`` are marks of versions 2 and 3, ``former`` digests of the first by schema, where no mark of today stands
+    beside them.
+    """
 
     key: bytes = field(repr=False)
     marks: Collection[bytes] = field(repr=False)
+    earlier: Collection[bytes] = field(default=(), repr=False)
     former: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
-    def belongs_to(self, schema: str, records: Fingerprint) -> bool:
-        """Tell whether these are the ledger's records; ``schema`` is the hash of theirs.
+    def belongs_to(self, records: Fingerprint) -> bool:
+        """Tell whether these are the ledger's records.
 
         >>> bindings = Bindings(b"key", [keyed(b"key", b"ours")])
-        >>> [bindings.belongs_to("schema", Fingerprint((mark,))) for mark in (b"ours", b"others")]
+        >>> [bindings.belongs_to(Fingerprint((mark,))) for mark in (b"ours", b"others")]
         [True, False]
         """
-        if self._was_bound_to(schema, records.former):
-            return True
         return any(hmac.compare_digest(known, keyed(self.key, mark)) for mark in records.marks for known in self.marks)
 
-    def belonged_to(self, schema: str, records: Fingerprint) -> bool:
-        """Tell whether these are the records of a ledger of the first version, as that one read them."""
-        if schema not in self.former:
+    def belonged_to(self, schema: str, stage: Stage) -> bool:
+        """Tell whether an earlier version bound the ledger to these records; ``schema`` is the hash of theirs."""
+        bound = self.former.get(schema)
+        if bound is None and not self.earlier:
             return False
-        older = records.older()
-        return older is not None and self._was_bound_to(schema, older)
-
-    def _was_bound_to(self, schema: str, former: bytes) -> bool:
-        known = self.former.get(schema)
-        return known is not None and hmac.compare_digest(known, keyed_former(self.key, former))
-
-
-def fingerprint(table: Table) -> Fingerprint:
-    """Return what a table is known by."""
-    marks = {mark_of(table.codes), *([] if table.whole is None else [table.whole])}
-    return Fingerprint(tuple(sorted(marks)), _unit(table), _former(table), cache(partial(_older, table)))
+        known = stage()
+        if bound is not None and any(hmac.compare_digest(bound, keyed_former(self.key, one)) for one in known.former):
+            return True
+        marks = [keyed_earlier(self.key, mark) for mark in known.marks]
+        return any(hmac.compare_digest(one, mark) for mark in marks for one in self.earlier)
 
 
-def anybodys(table: Table) -> Fingerprint:
+def fingerprint(records: Table | SpooledTable) -> Fingerprint:
+    """Return what records are known by."""
+    origin = records.origin
+    whole = None if origin is None else origin.whole
+    marks = {mark_of(records), *([] if whole is None else [whole])}
+    stages: list[Stage] = [partial(_today, records)]
+    if origin is not None:
+        stages += [partial(_as_second, origin), partial(_as_first, origin)]
+    return Fingerprint(tuple(sorted(marks)), _unit(records.facts), tuple(cache(stage) for stage in stages))
+
+
+def anybodys(facts: Facts) -> Fingerprint:
     """Return what a ledger in memory knows its records by, where nothing is private: all are the same to it."""
-    return Fingerprint((b"anybody's",), _unit(table))
+    return Fingerprint((b"anybody's",), _unit(facts))
 
 
-def _unit(table: Table) -> str | None:
-    return None if table.schema.unit is None else table.schema.unit.column
+def _unit(facts: Facts) -> str | None:
+    return None if facts.schema.unit is None else facts.schema.unit.column
 
 
-def _former(table: Table) -> bytes:
-    """Return the SHA-256 of the schema's hash and the records that are kept, in whichever order they come."""
-    width = table.codes.dtype.itemsize
-    head = ["panbayes records 1", table.schema.hash, len(table.schema), table.records, table.persons, width]
-    digest = hashlib.sha256(json.dumps(head).encode())
-    rows = np.ascontiguousarray(table.codes.T, dtype=f"<u{width}")
-    digest.update(np.sort(rows.view(f"V{width * len(table.schema)}").ravel()).tobytes())
-    return digest.digest()
+def _today(records: BlockCounter) -> Earlier:
+    """Return what earlier versions knew records by whose codes have not changed."""
+    return Earlier((sorted_mark(records),), (_former(records),))
 
 
-def _older(table: Table) -> bytes | None:
-    """Return what the first version knew a table by, read as it read it; None if it would have refused it."""
-    found = None if table.first is None else table.first()
+def _as_second(origin: Origin) -> Earlier:
+    """Return what versions 2 and 3 knew the records by, and the whole file, read as they did."""
+    kept = _reread(origin.again(rules=EARLIER))
+    whole = _reread(origin.again(rules=EARLIER, every_record=True)) if origin.schema.unit is not None else ()
+    return Earlier((*kept, *whole))
+
+
+def _reread(records: SpooledTable | None) -> tuple[bytes, ...]:
+    if records is None:
+        return ()
+    with records:
+        return (sorted_mark(records),)
+
+
+def _as_first(origin: Origin) -> Earlier:
+    """Return what the first version knew records by, read as it did; nothing if it would have refused the file."""
+    found = origin.first()
     if found is None:
-        return None
+        return Earlier()
     codes, persons = found
-    return _former(Table(table.schema, codes.astype(table.codes.dtype), persons))
+    return Earlier((), (_former(Table(origin.schema, codes.astype(code_type(origin.schema)), persons)),))
+
+
+def _former(records: BlockCounter) -> bytes:
+    """Return the SHA-256 of the schema's hash and the records that are kept, in whichever order they come."""
+    facts = records.facts
+    width = np.dtype(code_type(facts.schema)).itemsize
+    head = ["panbayes records 1", facts.schema.hash, len(facts.schema), facts.records, facts.persons, width]
+    digest = hashlib.sha256(json.dumps(head).encode())
+    return sorted_digest(digest, records, list(range(len(facts.schema))), f"<u{width}")
 
 
 def keyed(key: bytes, mark: bytes) -> bytes:
     """Return what a ledger with this ``key`` stores for a mark."""
+    return hmac.digest(key, b"panbayes mark 4" + mark, "sha256")
+
+
+def keyed_earlier(key: bytes, mark: bytes) -> bytes:
+    """Return what a ledger of version 2 or 3 with this ``key`` stored for a mark."""
     return hmac.digest(key, b"panbayes mark 2" + mark, "sha256")
 
 

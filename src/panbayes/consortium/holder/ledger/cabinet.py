@@ -178,8 +178,9 @@ def _bindings(path: Path) -> Bindings:
 
 def _bound_to(bindings: Mapping[Path, Bindings], schema: str, records: Fingerprint) -> Path | None:
     """Return the ledger that is bound to these records; None if there is none."""
-    paths = [path for path, bound in bindings.items() if bound.belongs_to(schema, records)]
-    paths = paths or [path for path, bound in bindings.items() if bound.belonged_to(schema, records)]
+    paths = [path for path, bound in bindings.items() if bound.belongs_to(records)]
+    for stage in records.stages:
+        paths = paths or [path for path, bound in bindings.items() if bound.belonged_to(schema, stage)]
     if len(paths) > 1:
         raise LedgerError(
             str(paths[0]),

@@ -19,7 +19,7 @@ from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint, key
 from panbayes.consortium.holder.ledger.chain import Charge, Entry, commitment, first_head, loss_text, next_head
 from panbayes.consortium.holder.ledger.notes import Note, What, notes_digest
 from panbayes.consortium.holder.ledger.stored_study import Promise, StoredStudy, read_name, read_study
-from panbayes.consortium.holder.ledger.versions import Draw, Layout, layout_of
+from panbayes.consortium.holder.ledger.versions import MARK_VERSION, Draw, Layout, layout_of
 from panbayes.errors import InputError, InternalError, LedgerError
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss
@@ -207,9 +207,18 @@ class Transaction:
 
     def bindings(self) -> Bindings:
         """Return which records the ledger belongs to."""
-        marks = [digest for (digest,) in self._rows("SELECT DISTINCT digest FROM marks", bytes)]
-        former = dict(self._rows("SELECT schema, digest FROM bindings", str, bytes))
-        return Bindings(self.secret("key"), marks, former)
+        marks = list(self._rows("SELECT schema, digest, version FROM marks", str, bytes, int))
+        marked = {schema for schema, _, version in marks if version == MARK_VERSION}
+        return Bindings(
+            self.secret("key"),
+            {digest for _, digest, version in marks if version == MARK_VERSION},
+            {digest for schema, digest, version in marks if version != MARK_VERSION and schema not in marked},
+            {
+                schema: digest
+                for schema, digest in self._rows("SELECT schema, digest FROM bindings", str, bytes)
+                if schema not in marked
+            },
+        )
 
     def layout(self) -> Layout:
         """Return the tables, indices and triggers of the file."""
@@ -237,7 +246,8 @@ class Transaction:
         A binding under which nothing has been charged gives way.
         """
         bindings = self.bindings()
-        if not bindings.belongs_to(schema, records) and not bindings.belonged_to(schema, records):
+        known = bindings.belongs_to(records) or any(bindings.belonged_to(schema, stage) for stage in records.stages)
+        if not known:
             if any(study.schema == schema for study in self.studies()):
                 raise LedgerError(
                     self._name,
@@ -251,7 +261,8 @@ class Transaction:
         key = self.secret("key")
         for mark in records.marks:
             self.connection.execute(
-                "INSERT OR IGNORE INTO marks (schema, digest) VALUES (?, ?)", (schema, keyed(key, mark))
+                "INSERT OR IGNORE INTO marks (schema, digest, version) VALUES (?, ?, ?)",
+                (schema, keyed(key, mark), MARK_VERSION),
             )
         self.connection.execute("INSERT OR IGNORE INTO units (schema, unit) VALUES (?, ?)", (schema, records.unit))
 

@@ -20,6 +20,7 @@ from panbayes.consortium.holder.ledger.notes import Note, notes_digest
 
 __all__ = [
     "APPLICATION",
+    "MARK_VERSION",
     "MIGRATIONS",
     "Draw",
     "Layout",
@@ -43,6 +44,9 @@ Layout: TypeAlias = dict[tuple[str, str], str | None]
 
 APPLICATION: Final = int.from_bytes(b"panb", "big")
 """What SQLite's ``application_id`` says in every ledger."""
+
+MARK_VERSION: Final = 4
+"""The version of ledgers that first made marks as they are made today."""
 
 _VERSION_1: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL);
@@ -115,7 +119,15 @@ def _to_version_3(_connection: sqlite3.Connection, _draw: Draw) -> None:
     """
 
 
-MIGRATIONS: tuple[Migration, ...] = (_to_version_1, _to_version_2, _to_version_3)
+def _to_version_4(connection: sqlite3.Connection, _draw: Draw) -> None:
+    """Say of every mark by which version it was made; those there are were made by version 2.
+
+    Marks of today are written beside them when the ledger is next used.
+    """
+    connection.execute("ALTER TABLE marks ADD COLUMN version INTEGER NOT NULL DEFAULT 2")
+
+
+MIGRATIONS: tuple[Migration, ...] = (_to_version_1, _to_version_2, _to_version_3, _to_version_4)
 """Every step there has ever been, in order."""
 
 

@@ -110,7 +110,7 @@ def _reading(source: str, found: str, remedy: str) -> Iterator[None]:
     """Say of a file that cannot be read what was ``found``, and nothing else: polars may write what is in it."""
     import polars as pl
 
-    from panbayes.tables.sources.quiet import quiet
+    from panbayes.tables.quiet import quiet
 
     try:
         with quiet():
