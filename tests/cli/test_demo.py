@@ -26,6 +26,13 @@ def test_the_demo_shows_everything_and_can_be_run_again(panbayes: Panbayes, tmp_
     assert max(map(len, lines)) <= 120
 
 
+def test_where_no_error_is_known_the_demo_says_so(panbayes: Panbayes) -> None:
+    """At so small an ε nothing but single attributes is measured, and what hangs together cannot be told."""
+    done = panbayes("demo", "--epsilon", "0.002")
+    assert done.returncode == 0, done.stderr
+    assert "not known" in done.stdout
+
+
 def test_bad_arguments(panbayes: Panbayes, tmp_path: Path) -> None:
     for epsilon in ("0", "nan", "-1", "much"):
         done = panbayes("demo", "--epsilon", epsilon)

@@ -73,7 +73,7 @@ def in_a_pipe(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 
 def test_the_holder_sees_them_on_its_terminal_before_anything_is_asked(folder: Path) -> None:
     shown, output = on_a_terminal(folder, "--holder", "north=odd.csv")
-    assert "for the eyes of north only: some values have no place of their own in the schema" in shown
+    assert "for the eyes of north only: the schema does not name some values" in shown
     assert "  sex: 100 of 100 would be counted as Male" in shown
     assert "age" not in shown
     assert "would be counted" not in output + (folder / "model.json").read_text()
@@ -121,6 +121,12 @@ def test_a_share_lies_between_nothing_and_all(folder: Path) -> None:
     done = run_here("schema", "check", "clinic.toml", "odd.csv", "--tolerate", "1.5", folder=folder)
     assert done.returncode == 2
     assert "--tolerate" in done.stderr
+
+
+def test_a_sheet_of_a_file_that_has_none_is_refused(folder: Path) -> None:
+    done = run_here("schema", "check", "clinic.toml", "odd.csv", "--sheet", "Visits", folder=folder)
+    assert done.returncode == 2
+    assert 'sheet: found "Visits", and a CSV file has none; leave it out' in done.stderr
 
 
 def test_the_largest_share_comes_first_and_long_lists_are_cut() -> None:

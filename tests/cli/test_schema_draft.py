@@ -34,7 +34,7 @@ def test_what_is_left_out_is_told(panbayes: Panbayes) -> None:
     assert done.stdout.splitlines() == [
         "s.toml: a draft with 2 attributes, read off private data.",
         "For the holder's eyes only: what follows was read off the data.",
-        "  left out: patient_id: 257 distinct texts or more: an identifier or free text?",
+        "  left out: patient_id: it seems to say whom a record belongs to",
         '  left out: arrival: dates, but not ISO 8601: declare a period, or age_at and bins, and format = "%m/%d/%Y"',
         "  seen: between the extremes of the data",
         '  "patient_id" seems to say whom a record belongs to, and comes again: then draft with --unit "patient_id"',

@@ -34,6 +34,7 @@ ODD: dict[str, tuple[Any, list[str | None]]] = {
         ["a value that cannot be read (timestamp[s, tz=Mars/X])", None],
     ),
     "zones": (pa.array([0], pa.timestamp("ms", "Europe/Berlin")), ["1970-01-01 01:00:00+01:00"]),
+    "decimals of hundreds": (pa.array([None, 1200], pa.decimal128(5, -2)), [None, "1200"]),
     "large decimals": (pa.array([None, 1], pa.decimal256(50, 2)), [None, "1"]),
     "half floats": (pa.array([0.5, 2.0], pa.float16()), ["0.5", "2"]),
     "maps": (pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())), ["{'a': 1}", None]),

@@ -288,3 +288,14 @@ def test_a_record_without_end_takes_little_memory(start: str, tmp_path: Path) ->
     between = [("5", "6")] if "6" in start else []
     assert found == repr([("1", "2"), *between, (None, None), ("3", "4")])
     assert int(peak) < 380
+
+
+@pytest.mark.parametrize("piece", [1, 5, 1 << 22])
+def test_a_byte_order_mark_below_the_header_is_a_letter_wherever_pieces_begin(
+    piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files put together have them in the middle; how long other records are must not decide what they say."""
+    monkeypatch.setattr(csv_lines, "_PIECE", piece)
+    content = "a,b\n\ufeffx,1\ny,2\n\ufeffx,3\n\ufeff\n\ufeff\ufeffx,4\n".encode()
+    marked = [("\ufeffx", "1"), ("y", "2"), ("\ufeffx", "3"), ("\ufeff", None), ("\ufeff\ufeffx", "4")]
+    assert rows(tmp_path / "t.csv", content) == marked

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -46,7 +47,8 @@ def test_what_becomes_of_a_column() -> None:
             "whole": [i % 21 for i in range(600)],
             "many": [i % 257 for i in range(600)],
             "real": [(i % 3) / 2 for i in range(600)],
-            "text": [f"v{i % 20}" for i in range(600)],
+            "text": [f"v{i % 5}" for i in range(600)],
+            "open": [f"v{i % 6}" for i in range(600)],
             "texts": [f"v{i % 256}" for i in range(600)],
             "flag": [i % 2 == 0 for i in range(600)],
             "day": [dt.date(2026, 1, 1 + i % 3) for i in range(600)],
@@ -58,13 +60,15 @@ def test_what_becomes_of_a_column() -> None:
     assert attributes["few"].categories == tuple(range(20))
     assert attributes["whole"].bins == tuple(range(21))
     assert attributes["many"].bins == tuple(range(0, 261, 20))
-    assert (len(attributes["text"].categories), attributes["text"].other) == (20, None)
+    assert (len(attributes["text"].categories), attributes["text"].other) == (5, None)
+    assert (len(attributes["open"].categories), attributes["open"].other) == (6, "other")
     assert (len(attributes["texts"].categories), attributes["texts"].other) == (256, "other")
     assert attributes["real"].categories == (0, 0.5, 1)
     assert attributes["flag"].categories == (False, True)
     assert (attributes["day"].period, attributes["day"].between) == ("day", ("2026-01-01", "2026-01-03"))
     assert attributes["code"].categories == ("000", "001", "002", "003", "004")
     assert attributes["blank"].categories == ("a", "b")
+    assert {name for name, found in attributes.items() if found.missing} == {"whole", "many", "day"}
 
 
 @pytest.mark.parametrize(
@@ -133,13 +137,103 @@ def test_codes_of_public_lists_are_known() -> None:
 def test_a_few_words_among_numbers_count_as_missing() -> None:
     numbers = [str(i % 100) for i in range(95)]
     attribute = drafted(pl.DataFrame({"x": [*numbers, *["<5"] * 5]})).attributes[0]
+    assert (attribute.bins[0], attribute.bins[-1], attribute.missing) == (0, 95, "missing")
+    few = [str(i % 20) for i in range(95)]
+    attribute = drafted(pl.DataFrame({"x": [*few, *["<5"] * 5]})).attributes[0]
     assert (attribute.bins, attribute.missing) == ((), None), "few distinct values: the word is one of them"
     many = [str(i) for i in range(950)]
     attribute = drafted(pl.DataFrame({"x": [*many, *["<5"] * 50]})).attributes[0]
     assert (attribute.bins[0], attribute.bins[-1], attribute.missing) == (0, 950, "missing")
     assert propose(
-        pl.DataFrame({"x": [*many, *["<5"] * 51], "y": ["a"] * 1001}), other=(), missing_values=(), unit_column=None
+        pl.DataFrame({"x": [*many, *(f"w{i}" for i in range(51))], "y": ["a"] * 1001}),
+        other=(),
+        missing_values=(),
+        unit_column=None,
     ).left_out
+
+
+@pytest.mark.parametrize(("gaps", "binned"), [(95, True), (96, False)])
+def test_one_word_may_stand_in_every_second_place_of_numbers(gaps: int, binned: bool) -> None:
+    """As SAS writes a dot where a number is missing."""
+    frame = pl.DataFrame({"x": [*(str(i) for i in range(95)), *["."] * gaps]})
+    found = propose(frame, other=(), missing_values=(), unit_column=None)
+    assert (len(found.attributes[0].bins) > 0, found.attributes[0].missing == "missing") == (binned, binned)
+    if binned:
+        assert 'some values are no numbers, such as ".", and count as missing' in found.remarks["x"]
+    assert found.advice == ('"." seems to mean missing: then draft with --missing-value="."',)
+
+
+def test_more_than_a_few_words_are_values_of_their_own() -> None:
+    wards = [*(str(i) for i in range(90)), *(f"x{i}" for i in range(6))]
+    assert drafted(pl.DataFrame({"ward": wards})).attributes[0].categories
+
+
+def test_a_few_words_among_dates_count_as_missing() -> None:
+    days = [f"2024-01-{i % 28 + 1:02}" for i in range(95)]
+    for words, period in ((5, "day"), (50, "day")):
+        found = propose(
+            pl.DataFrame({"d": [*days, *["unknown"] * words]}), other=(), missing_values=(), unit_column=None
+        )
+        assert found.attributes[0].period == period
+        assert found.attributes[0].missing == "missing"
+    german = [f"{i % 28 + 1:02}.01.2024" for i in range(95)]
+    frame = pl.DataFrame({"d": [*german, *["unknown"] * 5], "x": ["a"] * 100})
+    assert propose(frame, other=(), missing_values=(), unit_column=None).left_out["d"].endswith('format = "%d.%m.%Y"')
+
+
+def test_dates_that_are_written_in_several_ways_are_left_out() -> None:
+    days = [dt.date(2024, 1, 1) + dt.timedelta(i) for i in range(90)]
+    ways = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y")
+    texts = [day.strftime(ways[i % 3]) for i, day in enumerate(days)]
+    found = propose(pl.DataFrame({"d": texts, "x": ["a"] * 90}), other=(), missing_values=(), unit_column=None)
+    assert found.left_out["d"] == "dates that are written in several ways: write them in one, best as 2024-12-31"
+
+
+@pytest.mark.parametrize("form", ["{} kg", "{}cm", "{}%", "{}.5 mg/dl", "{},000", "< {} U"])
+def test_numbers_with_units_are_pointed_at(form: str) -> None:
+    for values in (30, 300):
+        texts = [form.format(100 + i) for i in range(values)]
+        frame = pl.DataFrame({"w": texts, "x": ["a"] * values})
+        found = propose(frame, other=(), missing_values=(), unit_column=None)
+        told = (found.remarks if values == 30 else found.left_out)["w"]
+        assert told == f'numbers with a unit, such as "{form.format(100)}"? Write the number alone, and it gets bins'
+    codes = pl.DataFrame({"w": [f"{i:03}" for i in range(30)]})
+    assert not propose(codes, other=(), missing_values=(), unit_column=None).remarks
+
+
+def test_a_file_that_seems_to_be_read_otherwise_than_it_was_written_gets_advice(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    for content, told in (
+        (b"Report of May\n\nsex,age\nF,1\n", None),
+        (b"sex age\nF 1\n", "one column only: are there lines above the header"),
+        (b"name,sex\nM\xfcller,F\n", '"name" holds letters that are no UTF-8: then declare the encoding'),
+        (b"sex,age\nF,#NULL!\n", '"#NULL!" seems to mean missing'),
+        (b"sex,age\nF,1\n", ""),
+    ):
+        path.write_bytes(content)
+        if told is None:
+            with pytest.raises(InputError, match="has no value in any column; see that its first line is the header"):
+                propose(path, other=(), missing_values=("",), unit_column=None)
+        else:
+            advice = propose(path, other=(), missing_values=("",), unit_column=None).advice
+            assert [line[: len(told)] for line in advice] == ([told] if told else [])
+
+
+@pytest.mark.parametrize("name", ["SUBJID", "USUBJID", "id", "Patient-Nr", "Patientennummer", "patient_id", "mrn"])
+def test_names_of_columns_that_say_whom_a_record_belongs_to(name: str) -> None:
+    ids = pl.DataFrame({name: [f"p{i // 2}" for i in range(60)], "sex": ["F", "M"] * 30})
+    found = propose(ids, other=(), missing_values=(), unit_column=None)
+    assert found.advice
+    assert [attribute.name for attribute in found.attributes] == ["sex"]
+    assert found.left_out == {name: "it seems to say whom a record belongs to"}
+    kept = propose(ids, other=(), missing_values=(), unit_column=None, keep=(name,))
+    assert [attribute.name for attribute in kept.attributes] == [name]
+
+
+def test_a_unit_is_no_text() -> None:
+    unit: Any = "patient"
+    with pytest.raises(InputError, match=r'^unit: found a str; give a Unit, such as Unit\("patient"\)$'):
+        Schema.draft(pl.DataFrame({"patient": ["a"]}), unit=unit)
 
 
 def test_whom_a_record_belongs_to_is_suggested() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import tracemalloc
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -151,3 +152,17 @@ def test_the_rules_of_an_earlier_version_are_passed_on() -> None:
         working = BatchEncoder(Schema("s", (attribute,), missing_values=MARKERS), rules=EARLIER)
         codes = working.encode(Batch({"x": Column(values)}, values.len()))
         assert codes[0].tolist() == encode_column(values, attribute, MARKERS, rules=EARLIER).tolist()
+
+
+def test_long_texts_are_not_remembered() -> None:
+    """A file may have millions of them, each of millions of letters."""
+    schema = Schema("s", (Attribute("a", categories=("x", "y" * 5000), other="other"),))
+    made = BatchEncoder(schema)
+    tracemalloc.start()
+    for number in range(60):
+        texts = pl.Series(["x", "y" * 5000, None, *(f"{number} {place}" + "z" * 10_000 for place in range(30))])
+        codes = made.encode(Batch({"a": Column(texts, np.arange(33, dtype=np.int32))}, 33))
+        assert codes.tolist() == [[0, 1, *[2] * 31]]
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 5_000_000, "18 million letters came by"

@@ -18,7 +18,7 @@ from panbayes.schema.domains import Scalar
 from panbayes.schema.schema import Schema
 from panbayes.tables.codes import code_type
 from panbayes.tables.decoding import decode_column
-from panbayes.tables.encoding import EARLIER, Rules, encode_column, missing_mask, outside_mask
+from panbayes.tables.encoding import EARLIER, Rules, encode_column, encode_values
 from panbayes.tables.numbers import as_numbers
 from panbayes.tables.table import Table
 from panbayes.tables.texts import value_text
@@ -232,9 +232,8 @@ def test_records_are_encoded_one_by_one(values: pl.Series, attribute: Attribute,
 
 @given(anything, attributes())
 def test_masks_say_where_the_codes_came_from(values: pl.Series, attribute: Attribute) -> None:
-    gone = missing_mask(values, attribute, MARKERS)
-    outside = outside_mask(values, attribute, MARKERS)
-    codes = encode_column(values, attribute, MARKERS)
+    found = encode_values(values, attribute, MARKERS)
+    gone, outside, codes = found.missing, found.outside, found.codes
     assert not np.any(gone & outside)
     assert np.all(codes[gone] == attribute.missing_code)
     if attribute.other_code is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -42,6 +43,14 @@ def test_a_name_with_a_star_is_a_name_where_there_is_such_a_file(tmp_path: Path)
     write(tmp_path, b_csv="a\n1\n")
     (tmp_path / "*.csv").write_text("a\n7\n")
     assert read_frame(tmp_path / "*.csv", argument="t").rows() == [("7",)]
+
+
+def test_a_folder_whose_name_is_no_text_is_a_value_like_any_other(tmp_path: Path) -> None:
+    for name in (b"ward=\xff", b"ward=a"):
+        folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
+        folder.mkdir()
+        (folder / "t.csv").write_text("sex\nF\n")
+    assert sorted(read_columns(tmp_path, ["sex", "ward"], argument="t").rows()) == [("F", "\\udcff"), ("F", "a")]
 
 
 def test_folders_that_are_values(tmp_path: Path) -> None:

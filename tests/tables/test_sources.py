@@ -101,6 +101,8 @@ def test_paths_and_objects_that_are_no_tables(tmp_path: Path) -> None:
     for thing in (7, None, [1, 2], {"sex": SEX}, np.zeros(3), pl.LazyFrame({"sex": SEX})):
         with pytest.raises(InputError, match="--holder: found a"):
             read_frame(thing, argument="--holder")
+    with pytest.raises(InputError, match=r"found a LazyFrame; collect it first: frame.collect\(\)"):
+        Table.read(pl.LazyFrame({"sex": SEX}), SCHEMA)
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 4)), max_size=40), st.integers(1, 4))

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 from panbayes.bayesnet.network import Network
 from panbayes.consortium.local.learn import learn
@@ -110,6 +111,42 @@ def test_a_spool_that_is_closed_gives_nothing() -> None:
     made.close()
     with pytest.raises(ValueError, match="closed"):
         next(blocks)
+    with pytest.raises(ValueError, match="closed"):
+        next(made.blocks())
+
+
+def test_counts_of_a_closed_table_are_not_none() -> None:
+    """They would be taken for those of a table without records."""
+    with read_records(frame(30), SCHEMA) as read:
+        pass
+    with pytest.raises(ValueError, match="closed"):
+        read.count([(0,)])
+
+
+@pytest.mark.parametrize("who", ["p", None])
+def test_memory_does_not_grow_with_the_records_of_one_person_or_of_nobody(
+    who: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small(monkeypatch)
+    most: list[int] = []
+    sort = np.lexsort
+
+    def lexsort(keys: tuple[NDArray[np.uint64], ...]) -> NDArray[np.intp]:
+        most.append(keys[0].size)
+        return sort(keys)
+
+    monkeypatch.setattr(np, "lexsort", lexsort)
+    ids = [who] * 1000 + ["q"] + [who] * 1000 + ["q", "q"]
+    kept, persons = units.first_records(pl.Series(ids, dtype=pl.String), 2)
+    named = [place for place, one in enumerate(ids) if one is not None]
+    assert kept.tolist() == ([0, 1, 1000, 2001] if who else named[:2])
+    assert persons == (2 if who else 1)
+    assert max(most) <= 2 * 25 + 16
+
+
+def test_a_missing_value_with_blanks_around_names_nobody() -> None:
+    kept, persons = units.first_records(pl.Series(["N/A ", "N/A", "\u00a0N/A", "a"]), 9, ("N/A ",))
+    assert (kept.tolist(), persons) == ([3], 1)
 
 
 def test_records_go_to_a_file_just_above_the_public_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,6 +188,10 @@ class Schema:
           sex: F, M
           age: 20, 30, missing
         """
+        if unit is not None and not isinstance(unit, Unit):
+            raise InputError(
+                "unit", found=f"found a {type(unit).__name__}", remedy='give a Unit, such as Unit("patient")'
+            )
         column = unit.column if unit else None
         attributes = drafter().propose(
             data, other=other, missing_values=missing_values, unit_column=column, keep=keep, drop=drop

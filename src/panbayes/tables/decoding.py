@@ -6,6 +6,7 @@ Whatever comes out encodes to the code it came from.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias, get_args
@@ -32,6 +33,7 @@ Draw: TypeAlias = Callable[[int], NDArray[np.float64]]
 _DAY: Final = 86_400
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 _EXACT: Final = 2**53
+_TINY: Final = 1e-290
 
 
 def value_draws(within: str, seed: int | np.random.Generator | None, *, argument: str = "within") -> Draw | None:
@@ -104,7 +106,25 @@ def _drawn(codes: NDArray[np.int64], attribute: Attribute, shares: NDArray[np.fl
     if _whole(attribute):
         high = high + (codes == attribute.regular - 1)  # the last bin has its upper edge too
         return pl.Series(np.minimum(np.floor(low + shares * (high - low)), high - 1).astype(np.int64))
-    return pl.Series(np.minimum(low + shares * (high - low), np.nextafter(high, -np.inf)))
+    return pl.Series(_shortened(np.minimum(low + shares * (high - low), np.nextafter(high, -np.inf)), low, edges))
+
+
+def _shortened(
+    values: NDArray[np.float64], low: NDArray[np.float64], edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Leave values two digits more than the narrowest bin is wide, rounded down, where they stay in their bins.
+
+    >>> _shortened(np.array([36.66666666, 42.5]), np.array([35.0, 40.0]), np.array([35.0, 40.0, 45.0])).tolist()
+    [36.66, 42.5]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrowest = float(np.diff(edges).min())
+        if not _TINY < narrowest < 1 / _TINY:
+            return values
+        scale = 10.0 ** (2 - math.floor(math.log10(narrowest)))
+        shorter = np.floor(values * scale) / scale
+    found: NDArray[np.float64] = np.where((shorter >= low) & (shorter <= values), shorter, values)
+    return found
 
 
 def _dates(codes: NDArray[np.int64], domain: DateDomain, shares: NDArray[np.float64]) -> pl.Series:

@@ -13,16 +13,18 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from panbayes.errors import InputError, nearest
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.drafting import Drafter
 from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Schema, Unit, dump_schema
+from panbayes.tables.draft_advice import reading_advice
 from panbayes.tables.draft_choice import choose, person_column
 from panbayes.tables.draft_summary import ColumnSummary
 from panbayes.tables.sources.dispatch import open_source
-from panbayes.tables.sources.file import name_of
+from panbayes.tables.sources.file import File, name_of
 
 __all__ = ["DRAFTER", "Draft", "Proposal", "draft_schema", "propose"]
 
@@ -131,6 +133,9 @@ def propose(
         if not column.strip():
             left_out[column] = "a column without a name (row numbers?)"
             continue
+        if unit_column is None and column not in keep and person_column(summary):
+            left_out[column] = "it seems to say whom a record belongs to"
+            continue
         open_ended = "*" in other or column in other
         attribute, remark = choose(summary, other=open_ended, decimal_comma=comma, today=today)
         if attribute is None:
@@ -139,12 +144,21 @@ def propose(
         attributes.append(attribute)
         if remark:
             remarks[column] = remark
+    if all(summary.present == 0 for summary in seen.values()) and seen:
+        raise InputError(
+            argument,
+            found="has no value in any column",
+            remedy="see that its first line is the header, with a name for every column",
+        )
     if not attributes:
         why = "; ".join(_left_out(column, reason) for column, reason in left_out.items())
         raise InputError(
             argument, found="has no column that a schema can describe", remedy=why or "keep at least one column"
         )
     advice = [] if unit_column is not None else [_unit_advice(column) for column in seen if person_column(seen[column])]
+    advice += reading_advice(
+        seen.values(), one_column=isinstance(source, str | Path | File) and len(opened.columns) == 1
+    )
     return Proposal(tuple(attributes), remarks, left_out, tuple(advice))
 
 

@@ -18,7 +18,7 @@ from panbayes.tables.numbers import as_numbers
 from panbayes.tables.sources.batch import Column
 from panbayes.tables.texts import as_text
 
-__all__ = ["FORMATS", "KEPT", "ColumnSummary"]
+__all__ = ["FORMATS", "KEPT", "SHAPES", "ColumnSummary"]
 
 KEPT: Final = 257
 """So many distinct values are kept, which is one more than become categories."""
@@ -47,7 +47,7 @@ FORMATS: Final = (
 )
 """Ways to write dates that are met; which of them a column has, a person must say."""
 
-_SHAPES: Final = {form: declared_shape(form, (("d",),)) for form in FORMATS}
+SHAPES: Final = {form: declared_shape(form, (("d",),)) for form in FORMATS}
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class ColumnSummary:
     dates: int = 0
     first: dt.date = dt.date.max
     last: dt.date = dt.date.min
-    formats: dict[str, Shape] = field(default_factory=lambda: dict(_SHAPES))
+    formats: dict[str, Shape] = field(default_factory=lambda: dict(SHAPES))
     hashes: dict[int, int] = field(default_factory=dict)
 
     @property

@@ -47,6 +47,9 @@ MANY: Final = 2**19
 MOST_TEXTS: Final = 2**15
 """So many texts of an attribute are remembered."""
 
+LONGEST: Final = 2**8
+"""Longer texts are not remembered: a text may have millions of letters."""
+
 _HASHED: Final = (pl.String, pl.Boolean, pl.Date, pl.Datetime, pl.Time, pl.Duration, pl.Decimal)
 
 
@@ -121,10 +124,12 @@ class BatchEncoder:
             known.clear()
         texts = values.to_list()
         new = [text for text in dict.fromkeys(texts) if text not in known]
+        here: dict[str | None, tuple[int, int]] = {}
         if new:
             codes, cells = self._read(pl.Series(new, dtype=pl.String), attribute)
-            known.update(zip(new, zip(codes.tolist(), cells.tolist(), strict=True), strict=True))
-        found = np.array([known[text] for text in texts], dtype=np.int64).reshape(-1, 2)
+            here.update(zip(new, zip(codes.tolist(), cells.tolist(), strict=True), strict=True))
+            known.update((text, place) for text, place in here.items() if text is None or len(text) <= LONGEST)
+        found = np.array([known.get(text) or here[text] for text in texts], dtype=np.int64).reshape(-1, 2)
         return _Known(values, found[:, 0].astype(self._dtype), found[:, 1].copy())
 
     def _read(self, values: pl.Series, attribute: Attribute) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -43,8 +43,6 @@ __all__ = [
     "Rules",
     "encode_column",
     "encode_values",
-    "missing_mask",
-    "outside_mask",
 ]
 
 Mask = NDArray[np.bool_]
@@ -58,14 +56,15 @@ class Rules:
     """What earlier versions did otherwise, so that their codes can be known again.
 
     ``strip``: blanks around a text say nothing. ``words_missing``: what is no number where numbers belong is missing,
-    else it is a value outside the schema.
+    else it is a value outside the schema. ``decimal_commas``: where a table may have them, 25,3 is a number.
     """
 
     strip: bool = True
     words_missing: bool = True
+    decimal_commas: bool = True
 
 
-EARLIER: Final = Rules(strip=False, words_missing=False)
+EARLIER: Final = Rules(strip=False, words_missing=False, decimal_commas=False)
 """The rules until blanks were stripped. Nothing is counted under them."""
 
 _TODAY: Final = Rules()
@@ -96,7 +95,7 @@ def encode_values(
         values = as_text(values)
     gone = _marked(values, attribute, missing_values)
     if attribute.numeric:
-        numbers = as_numbers(values, decimal_comma=decimal_comma)
+        numbers = as_numbers(values, decimal_comma=decimal_comma and rules.decimal_commas)
         codes, inside = _places_of_numbers(numbers, attribute)
         if rules.strip:
             gone |= _marked_but_for_blanks(values, attribute, missing_values)
@@ -138,16 +137,6 @@ def encode_column(
     [1, 2, 3, 0, 3]
     """
     return encode_values(values, attribute, missing_values, decimal_comma=decimal_comma, rules=rules).codes
-
-
-def missing_mask(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> Mask:
-    """Tell which values are missing. For the holder's eyes only."""
-    return encode_values(values, attribute, missing_values).missing
-
-
-def outside_mask(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> Mask:
-    """Tell which values are present but outside the schema. For the holder's eyes only."""
-    return encode_values(values, attribute, missing_values).outside
 
 
 def _marked(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> Mask:

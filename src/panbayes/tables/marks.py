@@ -1,7 +1,8 @@
 """What records are known by, whatever they are called and in whichever order they come: a digest.
 
-Attributes are put in the order of how often each code occurs; two with the very same counts stay as they are. The codes
-of a record, 16 bits each in that order, fill words w₁, w₂, … of 64 bits. With fixed odd constants k and modulo 2⁶⁴,
+Attributes are put in the order of how often each code occurs. Which of several with the very same counts is which
+cannot be told without their names: a record's codes of these are put in their own order. The codes of a record, 16 bits
+each, fill words w₁, w₂, … of 64 bits. With fixed odd constants k and modulo 2⁶⁴,
 
     x ← (x ⊕ w)·k₂, x ← x ⊕ (x ≫ 32)        y ← (y + w)·k₃, y ← y ⊕ (y ≫ 29)        for every word, from x = k₀, y = k₁
 
@@ -11,7 +12,7 @@ that the sums see records and not margins. Sums do not depend on the order of re
 up: one pass, in any pieces. Nobody gains by two tables with one mark: they would be one account.
 
 Until ledgers of version 4, a mark was the SHA-256 of all records sorted (:func:`sorted_mark`). It finds what was kept
-then.
+then; there, attributes with the same counts stayed in the order of the schema.
 
 Marks are made for recognising records that were seen before, in memory; whoever stores one keys it first.
 """
@@ -21,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Final, Protocol
 
 import numpy as np
@@ -53,13 +55,15 @@ SORTED_BYTES: Final = 2**28
 """So much is sorted at once."""
 
 
-def attribute_order(counts: list[list[int]]) -> list[int]:
-    """Return the order in which attributes are hashed, by the counts of each attribute's codes.
+def attribute_order(counts: list[list[int]]) -> list[list[int]]:
+    """Return the order in which attributes are hashed, by the counts of each one's codes; those with the same together.
 
-    >>> attribute_order([[3, 1], [1, 3], [2, 2, 0]])
-    [1, 2, 0]
+    >>> attribute_order([[3, 1], [1, 3], [3, 1, 0], [2, 2]])
+    [[1], [3], [0, 2]]
     """
-    return sorted(range(len(counts)), key=lambda attribute: _trimmed(counts[attribute]))
+    trimmed = [_trimmed(found) for found in counts]
+    order = sorted(range(len(counts)), key=trimmed.__getitem__)
+    return [list(alike) for _, alike in groupby(order, key=trimmed.__getitem__)]
 
 
 def _trimmed(counts: list[int]) -> list[int]:
@@ -67,7 +71,7 @@ def _trimmed(counts: list[int]) -> list[int]:
     return counts[: max((code + 1 for code, count in enumerate(counts) if count), default=0)]
 
 
-def _order(records: BlockCounter) -> list[int]:
+def _order(records: BlockCounter) -> list[list[int]]:
     sizes = records.facts.schema.sizes
     counted = records.count([(a,) for a in range(len(sizes))])
     return attribute_order([part.tolist() for part in np.split(counted.flat, counted.offsets[1:-1])])
@@ -76,16 +80,22 @@ def _order(records: BlockCounter) -> list[int]:
 class RecordSums:
     """The sums Σx and Σy over some records, their attributes in a given order; see the module."""
 
-    def __init__(self, order: list[int], *, kernels: Kernels | None = None) -> None:
+    def __init__(self, order: list[list[int]], *, kernels: Kernels | None = None) -> None:
         """Begin with no record."""
         self._order = order
+        self._attributes = np.array([attribute for alike in order for attribute in alike], dtype=np.int64)
         self._engine = engine(choose_kernels(kernels))
         self._sums = np.zeros(2, dtype=np.uint64)
         self._records = 0
 
     def add(self, codes: Codes) -> None:
         """Add the records of a block of codes, of shape (attributes, records)."""
-        self._engine.add_hashes(codes, np.array(self._order, dtype=np.int64), KEYS, self._sums)
+        alike = [found for found in self._order if len(found) > 1]
+        if alike:
+            codes = codes.copy()
+            for found in alike:
+                codes[found] = np.sort(codes[found], axis=0)
+        self._engine.add_hashes(codes, self._attributes, KEYS, self._sums)
         self._records += int(codes.shape[1])
 
     def merge(self, other: RecordSums) -> None:
@@ -97,7 +107,7 @@ class RecordSums:
 
     def mark(self) -> bytes:
         """Return the mark of all records added."""
-        head = f"panbayes sums of records {len(self._order)} {self._records} ".encode()
+        head = f"panbayes sums of records {self._attributes.size} {self._records} ".encode()
         return hashlib.sha256(head + self._sums.astype("<u8").tobytes()).digest()
 
 
@@ -114,7 +124,8 @@ def sorted_mark(records: BlockCounter) -> bytes:
     number = records.facts.records
     attributes = len(records.facts.schema)
     digest = hashlib.sha256(f"panbayes records {attributes} {number} ".encode())
-    return sorted_digest(digest, records, _order(records), "<u2")
+    order = [attribute for alike in _order(records) for attribute in alike]
+    return sorted_digest(digest, records, order, "<u2")
 
 
 def sorted_digest(digest: Hash, records: BlockCounter, order: list[int], kind: str) -> bytes:

@@ -8,7 +8,6 @@ A source is opened, its batches are encoded (:mod:`panbayes.tables.encoder`) and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from panbayes.errors import InputError
@@ -43,13 +42,14 @@ class Origin:
     fit: Fit
     whole: bytes | None = None
 
-    def again(self, *, rules: Rules | None = None, every_record: bool = False) -> SpooledTable | None:
-        """Read the source once more, by the rules of an earlier version; None if it cannot be read any more."""
-        with suppress(Exception):
-            return read_records(
-                self.source, self.schema, rules=rules, every_record=every_record, may_be_empty=True, marked=False
-            )
-        return None
+    def again(self, *, rules: Rules | None = None, every_record: bool = False) -> SpooledTable:
+        """Read the source once more, by the rules of an earlier version.
+
+        That it cannot be read any more (a stream, a full disk) is an error: a ledger may not be found for it.
+        """
+        return read_records(
+            self.source, self.schema, rules=rules, every_record=every_record, may_be_empty=True, marked=False
+        )
 
     def first(self) -> FirstCodes | None:
         """Read the source as the first version did; None if that would have refused it."""

@@ -153,6 +153,8 @@ class Spool:
         chosen = list(range(self.rows)) if rows is None else list(rows)
         whole = chosen == list(range(self.rows))
         room = Room(self.dtype)
+        if self._closed:
+            raise ValueError("the spool is closed")
         for number in range(len(self._held) + self._written + (self._filled > 0)):
             if self._closed:
                 raise ValueError("the spool is closed")

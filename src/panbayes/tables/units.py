@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from panbayes.schema.blanks import BLANKS, stripped
 from panbayes.tables.sources.batch import Column
 from panbayes.tables.spool import SPOOL_RECORDS, Spool
 from panbayes.tables.texts import as_text
@@ -52,13 +53,13 @@ class PersonHashes:
 
     def __init__(self, missing_values: tuple[str, ...], *, keep: int = SPOOL_RECORDS) -> None:
         """Draw the keys. ``keep`` is how many records' hashes stay in memory."""
-        self._missing = ["", *missing_values]
+        self._missing = ["", *map(stripped, missing_values)]
         self._keys = tuple(int.from_bytes(os.urandom(8)) for _ in range(2))
         self._hashes = Spool(2, np.uint64, keep=keep)
 
     def append(self, ids: Column) -> None:
         """Add the ids of some records."""
-        texts = as_text(ids.values).str.strip_chars()
+        texts = as_text(ids.values).str.strip_chars(BLANKS)
         nobody = (texts.is_null() | texts.is_in(self._missing).fill_null(value=True)).to_numpy()
         found = np.stack([texts.hash(key).to_numpy() for key in self._keys])
         found[:, nobody] = 0  # what a text has with a probability of 2⁻¹²⁸
@@ -70,40 +71,54 @@ class PersonHashes:
         bits = np.zeros(-(-records // 8), dtype=np.uint8)
         parts = -(-records // PART_RECORDS)
         kept = persons = 0
-        unnamed = 0
+        unnamed = sum(int(np.count_nonzero(~_named(block))) for block in self._hashes.blocks())
         for part in range(parts):
-            hashes, places = self._part(part, parts)
-            named = (hashes[0] != 0) | (hashes[1] != 0)
-            unnamed += int(np.count_nonzero(~named))
-            chosen, people = _first(hashes[:, named], places[named], max_records)
+            hashes, places = self._part(part, parts, max_records)
+            first, people = _first(hashes, max_records)
+            chosen = places[first]
             np.bitwise_or.at(bits, chosen >> 3, np.left_shift(1, chosen & 7).astype(np.uint8))
             kept += chosen.size
             persons += people
         self._hashes.close()
         return FirstRecords(bits, kept, persons, unnamed)
 
-    def _part(self, part: int, parts: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Return the hashes of one part, and the places of their records."""
+    def _part(self, part: int, parts: int, max_records: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Return the hashes of one part, and the places of their records.
+
+        Whoever has many records is in one part with all of them: once there are too many, only first ones are kept.
+        """
         found: list[NDArray[np.uint64]] = []
         places: list[NDArray[np.int64]] = []
-        start = 0
+        start = held = 0
+        room = 2 * PART_RECORDS
         for block in self._hashes.blocks():
-            chosen = np.flatnonzero(block[0] % np.uint64(parts) == part)
+            chosen = np.flatnonzero(_named(block) & (block[0] % np.uint64(parts) == part))
             found.append(block[:, chosen])
             places.append(chosen + start)
             start += block.shape[1]
+            held += chosen.size
+            if held > room:
+                hashes = np.concatenate(found, axis=1)
+                first, _ = _first(hashes, max_records)
+                found, places, held = [hashes[:, first]], [np.concatenate(places)[first]], first.size
+                room = 2 * max(PART_RECORDS, held)
         return np.concatenate(found, axis=1), np.concatenate(places)
 
 
-def _first(hashes: NDArray[np.uint64], places: NDArray[np.int64], max_records: int) -> tuple[NDArray[np.int64], int]:
-    """Return the places of each person's first records, and the number of persons."""
+def _named(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    named: NDArray[np.bool_] = (hashes[0] != 0) | (hashes[1] != 0)
+    return named
+
+
+def _first(hashes: NDArray[np.uint64], max_records: int) -> tuple[NDArray[np.intp], int]:
+    """Return which are each person's first records, in order, and the number of persons."""
     order = np.lexsort((hashes[1], hashes[0]))  # stable: of one person, in file order
     ordered = hashes[:, order]
     new = np.ones(order.size, dtype=np.bool_)
     new[1:] = np.any(ordered[:, 1:] != ordered[:, :-1], axis=0)
     starts = np.flatnonzero(new)
     rank = np.arange(order.size) - np.repeat(starts, np.diff(np.append(starts, order.size)))
-    return places[order[rank < max_records]], int(starts.size)
+    return np.sort(order[rank < max_records]), int(starts.size)
 
 
 def first_records(

@@ -138,6 +138,15 @@ def test_where_nothing_hangs_together_a_first_look_leaves_nearly_all_to_single_a
     assert paid(network) == [agreed.grant.amount] * many
     assert network.privacy is not None
     assert any("a look whether attributes hang together" in line for line in network.privacy.lines())
+    given = network.posterior("x1", {"x0": "v0"}).interval_texts()
+    alone = network.posterior("x1").interval_texts()
+    assert len(given) == len(alone) == 3
+    assert all(_width(there) > 1.5 * _width(here) for here, there in zip(alone, given, strict=True)), "may depend"
+
+
+def _width(interval: str) -> float:
+    low, high = map(float, interval.split(" to "))
+    return high - low
 
 
 @pytest.mark.parametrize(("adjacency", "delta"), SETTINGS)

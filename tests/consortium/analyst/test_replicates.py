@@ -56,6 +56,9 @@ def test_tables_spread_around_what_was_fitted_and_follow_their_noise() -> None:
     again = draw_replicates(belief, np.random.default_rng(1), noise=10.0, tree=TREE)
     assert again == draw_replicates(belief, np.random.default_rng(1), noise=10.0, tree=TREE)
     assert draw_replicates(belief, np.random.default_rng(1), noise=None, tree=TREE).unseen is None
+    hidden = draw_replicates(belief, np.random.default_rng(1), noise=10.0, first=0.25 * belief.records, tree=TREE)
+    assert hidden.unseen is not None
+    assert hidden.unseen.passed == 0.25
 
 
 def test_a_full_tree_counts_as_what_the_last_tables_said() -> None:

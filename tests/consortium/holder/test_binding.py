@@ -16,6 +16,7 @@ from panbayes.consortium.holder.ledger.binding import (
     Bindings,
     Earlier,
     Fingerprint,
+    Stage,
     anybodys,
     fingerprint,
     keyed,
@@ -60,7 +61,7 @@ def test_nothing_that_is_kept_secret_is_shown() -> None:
     """A holder's session may be recorded: whoever has a secret can test guesses at a reply, or at the records."""
     entry = Entry("study", "question", "counts", Pure(Fraction(1)), "reply", 1, "head", b"hidden")
     earlier = Earlier((b"hidden",), (b"hidden",))
-    records = Fingerprint((b"hidden",), "who", (lambda: earlier,))
+    records = Fingerprint((b"hidden",), "who", (Stage(lambda: earlier),))
     for shown in (entry, records, earlier, Bindings(b"hidden", [b"hidden"], [b"hidden"], {"s": b"hidden"})):
         assert "hidden" not in repr(shown)
         assert "lambda" not in repr(shown)
@@ -105,6 +106,7 @@ def test_a_table_is_read_again_as_earlier_versions_did_only_when_asked_and_once(
 
     known = fingerprint(replace(made(), origin=origin()))
     monkeypatch.setattr(Origin, "again", again)
+    monkeypatch.setattr("panbayes.consortium.holder.ledger.binding._reread", lambda _: ())
     monkeypatch.setattr(Origin, "first", lambda _: asked.append("first"))
     assert not asked
     assert [stage() for stage in known.stages for _ in range(2)][2:] == [Earlier()] * 4
@@ -138,7 +140,7 @@ def test_a_ledger_of_the_first_version_is_found_by_how_that_one_read_the_records
     }
 
     def known(*former: bytes, marks: tuple[bytes, ...] = ()) -> Fingerprint:
-        return Fingerprint((b"m",), None, (Earlier, lambda: Earlier(marks, former)))
+        return Fingerprint((b"m",), None, (Stage(Earlier), Stage(lambda: Earlier(marks, former))))
 
     assert _bound_to(bindings, "schema", known(b"read")) == old
     assert _bound_to(bindings, "schema", known(b"else")) is None
@@ -153,10 +155,12 @@ def test_a_ledger_of_versions_2_and_3_is_found_by_its_marks_under_any_schema() -
         other: Bindings(b"key", [keyed_earlier(b"key", b"read")]),
         old: Bindings(b"key", [], [keyed_earlier(b"key", b"read")]),
     }
-    found = Fingerprint((b"m",), None, (Earlier, lambda: Earlier((b"else", b"read"))))
+    found = Fingerprint((b"m",), None, (Stage(Earlier), Stage(lambda: Earlier((b"else", b"read")))))
     assert _bound_to(bindings, "any schema", found) == old
-    assert _bound_to(bindings, "any schema", Fingerprint((b"m",), None, (lambda: Earlier((b"else",)),))) is None
-    assert _bound_to(bindings, "any schema", Fingerprint((b"m",), None, (lambda: Earlier((), (b"read",)),))) is None
+    assert _bound_to(bindings, "any schema", Fingerprint((b"m",), None, (Stage(lambda: Earlier((b"else",))),))) is None
+    assert (
+        _bound_to(bindings, "any schema", Fingerprint((b"m",), None, (Stage(lambda: Earlier((), (b"read",))),))) is None
+    )
 
 
 def test_earlier_marks_are_computed_only_where_no_mark_of_today_finds_a_ledger() -> None:
@@ -167,5 +171,5 @@ def test_earlier_marks_are_computed_only_where_no_mark_of_today_finds_a_ledger()
         Path("a"): Bindings(b"key", [keyed(b"key", b"m")]),
         Path("b"): Bindings(b"key", [], [b"earlier"], {"schema": b"former"}),
     }
-    assert _bound_to(bindings, "schema", Fingerprint((b"m",), None, (never,))) == Path("a")
-    assert _bound_to({Path("a"): bindings[Path("a")]}, "schema", Fingerprint((b"n",), None, (never,))) is None
+    assert _bound_to(bindings, "schema", Fingerprint((b"m",), None, (Stage(never),))) == Path("a")
+    assert _bound_to({Path("a"): bindings[Path("a")]}, "schema", Fingerprint((b"n",), None, (Stage(never),))) is None

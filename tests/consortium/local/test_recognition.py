@@ -26,7 +26,7 @@ from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.consortium.holder.ledger.versions import newest
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.local.learn import learn
-from panbayes.errors import HolderRefusedError, LedgerError
+from panbayes.errors import HolderRefusedError, InputError, LedgerError
 from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
@@ -286,6 +286,38 @@ def test_a_ledger_of_version_3_is_found_by_records_that_are_read_otherwise_today
     renamed = replace(schema, name="renamed", attributes=schema.attributes[::-1])
     ask(renamed, "nobody", blanks().reverse(), tmp_path, name="a fourth")
     assert accounts(tmp_path) == [4]
+
+
+def test_a_ledger_of_version_3_is_found_by_a_table_whose_decimal_commas_are_numbers_today(tmp_path: Path) -> None:
+    """Version 3 took 25,3 in a table with tabs for a word."""
+    path = tmp_path / "t.tsv"
+    path.write_text("sex\tage\tsmokes\n" + "F\t25,3\tno\nM\t50,5\tyes\nM\t50\tno\n" * 5)
+    with read_records(path, BLANKS, rules=EARLIER) as then:
+        counted = then.count([(1,)]).flat.tolist()
+    assert counted == [0, 15, 0], "words were put into the last bin"
+    left_by_version_3(tmp_path, BLANKS, path)
+    ask(BLANKS, "Dr. North", path, tmp_path, name="another")
+    assert accounts(tmp_path) == [2]
+
+
+def test_what_cannot_be_read_again_opens_no_fresh_account(tmp_path: Path) -> None:
+    """A stream is read once: whether a ledger of an earlier version belongs to it cannot be found out."""
+    left_by_version_3(tmp_path, BLANKS, blanks())
+    with pytest.raises(InputError, match=r"^data: is a stream that has been read; .* its table \(read_all\(\)\)"):
+        ask(BLANKS, "Dr. North", blanks().to_arrow().to_reader(), tmp_path, name="another")
+    assert accounts(tmp_path) == [1]
+    ask(BLANKS, "Dr. North", blanks().to_arrow(), tmp_path, name="another")
+    ask(BLANKS, "N.", blanks().to_arrow().to_reader(), tmp_path, name="a third")
+    assert accounts(tmp_path) == [3]
+
+
+def test_a_large_table_is_not_read_whole_for_ledgers_that_the_first_version_did_not_make(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_by_version_3(tmp_path, BLANKS, blanks(1))
+    monkeypatch.setattr("panbayes.tables.reading.read_as_first", lambda *_: pytest.fail("read whole"))
+    ask(BLANKS, "south", blanks(2), tmp_path)
+    assert accounts(tmp_path) == [1, 1]
 
 
 def test_with_a_unit_a_ledger_of_version_3_is_found_by_the_whole_file_in_another_order(tmp_path: Path) -> None:

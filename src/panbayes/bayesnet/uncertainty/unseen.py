@@ -9,7 +9,8 @@ of m cells (at most one for every six deviations of noise that the records hold,
 Where the junction tree was full, pairs were passed over however strong they were; ``passed`` is then what the last
 pairs that were taken had to say, times the part of pairs that was passed over. And where the noise of the look at how
 many tables are worth it was large, it hid as much, times the part of pairs that were found to depend: what could not be
-seen is likely to be as dense as what could. The larger of both is added to u. The factors were set on networks with
+seen is likely to be as dense as what could. After a first look that saw nothing, it is what that look's noise hid. The
+largest of them is added to u. The factors were set on networks with
 known laws (``bench/coverage.py``).
 """
 

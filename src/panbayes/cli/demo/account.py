@@ -66,7 +66,7 @@ def _answers(outcome: Outcome, epsilon: str) -> list[str]:
     private = outcome.networks[CHOSEN].posterior(TARGET, EVIDENCE)
     exact = outcome.networks[BOUND].posterior(TARGET, EVIDENCE)
     rows = [(TARGET, f"at ε = {epsilon}", INTERVAL, "no privacy")]
-    intervals = private.interval_texts()
+    intervals = private.interval_texts() or ["not known"] * len(private.rows())
     rows += [
         (label[0], f"{p:.4f}", interval, f"{q:.4f}")
         for (label, p), interval, (_, q) in zip(private.rows(), intervals, exact.rows(), strict=True)

@@ -225,7 +225,7 @@ def _account(schema: Schema, fit: Fit, data: Path, tolerate: float) -> list[str]
     if fit.share <= tolerate:
         return [*lines, f"No attribute has more than the tolerated share of {tolerate:g}."]
     lines.append(
-        "These values have no place of their own: was the file read as it was written? If so, consider other = true or "
-        "missing = true."
+        "The schema does not name these values: was the file read as it was written? If so, name them, or give them a "
+        "place of their own with other = true or missing = true."
     )
     return lines

@@ -26,6 +26,6 @@ def show_misfits(holder: str, fit: Fit) -> None:
     if not lines or not sys.stderr.isatty():
         return
     more = len(lines) - _MOST
-    shown = [f"for the eyes of {holder} only: some values have no place of their own in the schema", *lines[:_MOST]]
+    shown = [f"for the eyes of {holder} only: the schema does not name some values", *lines[:_MOST]]
     shown += [f"and of {more} more attributes: see panbayes schema check"] if more > 0 else []
     sys.stderr.write("".join(f"{visible(line)}\n" for line in (shown[0], *(f"  {line}" for line in shown[1:]))))

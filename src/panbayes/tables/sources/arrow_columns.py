@@ -53,7 +53,7 @@ def _is_plain(kind: pa.DataType) -> bool:
     """Tell whether polars has a type for it, whatever the values are."""
     of = pa.types
     if of.is_decimal(kind):
-        return not of.is_decimal256(kind)
+        return not of.is_decimal256(kind) and kind.scale >= 0
     if of.is_timestamp(kind):
         return kind.tz in (None, "UTC")
     return bool(

@@ -42,7 +42,9 @@ def read_header(text: TextStream, separator: str | None, *, argument: str) -> tu
     split = split_header(start, found)
     if split is None:
         raise InputError(
-            argument, found="has a header with quotes that do not match", remedy="mend the first line of the file"
+            argument,
+            found="has a header with quotes that do not match",
+            remedy="mend the first line of the file, with comma, semicolon, tab or pipe between names",
         )
     fields, end = split
     if b"\0" in start[:end]:

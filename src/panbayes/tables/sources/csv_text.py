@@ -8,6 +8,7 @@ be compressed and in any of the usual encodings, and is read some records at a t
 from __future__ import annotations
 
 import io
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,8 +56,13 @@ class _Csv:
             if self.file.header:
                 read_header(text, self.separator, argument=self.argument)
             for block in mended_blocks(text.read, self.separator.encode(), len(self.header)):
+                # The reader leaves out a byte-order mark at the beginning, which may be a record's: it gets one more.
                 frame = pl.read_csv(
-                    io.BytesIO(block), separator=self.separator, has_header=False, infer_schema=False, columns=inside
+                    io.BytesIO(BOM_UTF8 + block),
+                    separator=self.separator,
+                    has_header=False,
+                    infer_schema=False,
+                    columns=inside,
                 )
                 named = frame.rename(dict(zip(frame.columns, (self.header[place] for place in inside), strict=True)))
                 yield from frame_batches(named, names)

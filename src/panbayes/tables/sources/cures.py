@@ -32,6 +32,9 @@ _BEGINNINGS: Final = (
     (b"<!DOCTYPE", "a web page", "give the table itself, as CSV"),
     (b"<html", "a web page", "give the table itself, as CSV"),
     (b"<?xml", "an XML document", _EXPORT),
+    (b"MSH|", "an HL7 message", f"{_EXPORT}, one record a line"),
+    (b'{"', "a JSON file", f"{_EXPORT}, or use polars.read_ndjson(FILE).write_parquet(…)"),
+    (b"[{", "a JSON file", f"{_EXPORT}, or use polars.read_json(FILE).write_parquet(…)"),
 )
 """How files begin, what they are, and what to do."""
 

@@ -17,6 +17,7 @@ from panbayes.files import writing
 from panbayes.tables.sources.compression import open_bytes, unpacked_name
 from panbayes.tables.sources.csv_text import CSV
 from panbayes.tables.sources.cures import refuse_unread
+from panbayes.tables.sources.excel import EXCEL
 from panbayes.tables.sources.file import File
 from panbayes.tables.sources.folder import is_pattern, open_parts, parts_of
 from panbayes.tables.sources.open_table import OpenTable, readable
@@ -75,7 +76,12 @@ def open_source(source: object, *, argument: str) -> Iterator[OpenTable]:
 
 @contextmanager
 def _open_file(file: File, argument: str) -> Iterator[Opened]:
-    with _source_of_file(file, argument=argument).open(file, argument=argument) as opened:
+    source = _source_of_file(file, argument=argument)
+    if file.sheet is not None and source is not EXCEL:
+        raise InputError(
+            "sheet", found=f'found "{file.sheet}", and a {source.name} file has none', remedy="leave it out"
+        )
+    with source.open(file, argument=argument) as opened:
         yield opened
 
 
@@ -88,7 +94,7 @@ def check_columns(opened: OpenTable, names: Sequence[str], *, argument: str) -> 
         raise InputError(
             argument,
             found=f"has no column{plural} {shown}, which the schema names",
-            remedy="add the column or correct the schema",
+            remedy="add the column or correct the schema, and see that the first line of a file is its header",
         )
 
 
@@ -152,6 +158,8 @@ def _source_of_file(file: File, *, argument: str) -> Source:
 def _source_of_object(given: object, *, argument: str) -> Source:
     found = next((source for source in sources() if source.takes(given)), None)
     if found is None:
+        if isinstance(given, pl.LazyFrame):
+            raise InputError(argument, found="found a LazyFrame", remedy="collect it first: frame.collect()")
         raise InputError(
             argument,
             found=f"found a {type(given).__name__}",

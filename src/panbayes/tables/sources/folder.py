@@ -22,6 +22,7 @@ from panbayes.tables.sources.batch import Batch, Column
 from panbayes.tables.sources.compression import unpacked_name
 from panbayes.tables.sources.file import File
 from panbayes.tables.sources.source import Opened
+from panbayes.tables.texts import value_text
 
 __all__ = ["Part", "is_pattern", "open_parts", "parts_of"]
 
@@ -72,7 +73,7 @@ def _is_hidden(relative: Path) -> bool:
 
 def _values(relative: Path) -> dict[str, str | None]:
     pairs = [part.partition("=") for part in relative.parts[:-1] if "=" in part]
-    return {unquote(name): None if value == _NOBODY else unquote(value) for name, _, value in pairs}
+    return {unquote(name): None if value == _NOBODY else value_text(unquote(value)) for name, _, value in pairs}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -23,8 +23,9 @@ from panbayes.consortium.analyst.adaptive.offers import MEAN_ABSOLUTE
 from panbayes.consortium.analyst.adaptive.session import Session
 from panbayes.consortium.protocol.queries import Count, Grouping, TableCandidate
 from panbayes.privacy.adjacency import TableSensitivity, dependence_sensitivity
+from panbayes.privacy.events import Event
 
-__all__ = ["DEVIATIONS", "GROUPS", "attributes_hang_together"]
+__all__ = ["DEVIATIONS", "GROUPS", "attributes_hang_together", "first_noise"]
 
 GROUPS: Final = 8
 DEVIATIONS: Final = 2.0
@@ -36,10 +37,8 @@ _SPREAD: Final = 1.2
 
 def attributes_hang_together(session: Session, records: Mapping[str, float], fraction: Fraction) -> bool:
     """Let all holders look, at a ``fraction`` of the grant; ``records`` are how many each has, or about so many."""
-    sizes, study = session.sizes, session.holders.study
-    loss = session.grant.loss.part(fraction)
-    moved = dependence_sensitivity(adjacency=study.adjacency, max_records=study.schema.max_records)
-    noise = loss.tables_event(TableSensitivity(moved, moved**2))
+    sizes = session.sizes
+    loss, noise = session.grant.loss.part(fraction), _noise(session, fraction)
     groupings = tuple(_grouped(attribute, size) for attribute, size in enumerate(sizes))
     cells = {
         pair: min(GROUPS, sizes[pair[0]]) * min(GROUPS, sizes[pair[1]]) for pair in combinations(range(len(sizes)), 2)
@@ -57,6 +56,17 @@ def attributes_hang_together(session: Session, records: Mapping[str, float], fra
         round_number=1,
     )
     return 2 * sum(records[name] for name, count in found.items() if count) >= sum(records.values())
+
+
+def first_noise(session: Session, fraction: Fraction) -> float:
+    """Return the standard deviation of the noise of a look at a ``fraction`` of the grant, in records."""
+    return NoiseLaw.of(_noise(session, fraction)).deviation
+
+
+def _noise(session: Session, fraction: Fraction) -> Event:
+    study = session.holders.study
+    moved = dependence_sensitivity(adjacency=study.adjacency, max_records=study.schema.max_records)
+    return session.grant.loss.part(fraction).tables_event(TableSensitivity(moved, moved**2))
 
 
 def _grouped(attribute: int, size: int) -> Grouping:

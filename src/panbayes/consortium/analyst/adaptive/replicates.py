@@ -38,12 +38,19 @@ _TRIED: Final = 30
 
 
 def draw_replicates(
-    belief: Belief, rng: np.random.Generator, *, noise: float | None, look: float = 0.0, tree: int
+    belief: Belief,
+    rng: np.random.Generator,
+    *,
+    noise: float | None,
+    look: float = 0.0,
+    first: float = 0.0,
+    tree: int,
 ) -> Replicates:
     """Draw replicates of a belief.
 
     ``noise`` is the standard deviation of a cell of a table, None where dependencies were never looked at, ``look``
-    that of a look at how many tables are worth it; ``tree`` is how many cells the junction tree may have.
+    that of a look at how many tables are worth it, and ``first`` that of a first look after which none were offered;
+    ``tree`` is how many cells the junction tree may have.
     """
     laws, parameters = [], []
     for _ in range(DRAWS):
@@ -51,7 +58,7 @@ def draw_replicates(
         laws.append(own)
         parameters.append(_drawn_parameters(belief, own, rng))
     return Replicates.of(
-        unseen=None if noise is None else _unseen(belief, noise, look, tree, rng),
+        unseen=None if noise is None else _unseen(belief, noise, look, first, tree, rng),
         nested=belief.nested,
         tables=[table.axes for table in belief.known],
         laws=laws,
@@ -95,14 +102,14 @@ def _drawn_parameters(belief: Belief, laws: Sequence[FloatArray], rng: np.random
     return fit_field(field, end_to_end(targets), end_to_end(slack), belief.parameters, iterations=_ITERATIONS)
 
 
-def _unseen(belief: Belief, noise: float, look: float, tree: int, rng: np.random.Generator) -> Unseen:
-    """Say what was passed over, or what the look's noise hid if the rest is as dense as what was seen."""
+def _unseen(belief: Belief, noise: float, look: float, first: float, tree: int, rng: np.random.Generator) -> Unseen:
+    """Say what was passed over, what the look's noise hid if the rest is as dense as what was seen, or a first look."""
     pairs = [table for table in belief.known if len(table.axes) == 2]
     said = [np.abs(table.mean - table.expected).sum() / belief.records for table in pairs[-(len(pairs) // _LAST + 1) :]]
     passed = _passed_over(belief, tree, rng) * float(np.quantile(said, 1 / _LAST)) if said else 0.0
     attributes = len(belief.singles)
     dense = len({tuple(a for a, _ in table.axes) for table in pairs}) / max(attributes * (attributes - 1) / 2, 1)
-    hidden = dense * look / belief.records
+    hidden = max(dense * look, first) / belief.records
     return Unseen(round(belief.records, 1), round(noise, 3), round(max(passed, hidden), 6))
 
 

@@ -47,7 +47,7 @@ from panbayes.consortium.agreement.strategies import adaptive
 from panbayes.consortium.analyst.adaptive.belief import Belief
 from panbayes.consortium.analyst.adaptive.choice import LOOK, LOOKED_AT, SEEN, Choice
 from panbayes.consortium.analyst.adaptive.division import TOTAL, Division
-from panbayes.consortium.analyst.adaptive.first_look import attributes_hang_together
+from panbayes.consortium.analyst.adaptive.first_look import attributes_hang_together, first_noise
 from panbayes.consortium.analyst.adaptive.fitting import TREE, askable
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.interactions import interactions
@@ -113,7 +113,12 @@ def _learn(holders: Holders) -> Network:
 def _replicates(session: Session, belief: Belief, division: Division) -> Replicates:
     """Draw what else the same measurements would allow."""
     rng = np.random.default_rng(int(digest(session.holders.study.hash, "replicates")[:32], 16))
-    noise, look = None, 0.0
+    noise, look, first = None, 0.0, 0.0
+    if division.first and not division.rounds:
+        noise = session.grant.law(
+            (1 - TOTAL - division.first) / len(session.sizes), holders=len(session.people)
+        ).deviation
+        first = first_noise(session, division.first)
     if division.rounds:
         fraction = division.spend(1 - TOTAL - division.first - division.singles) * division.choosing * LOOK
         moved = LOOKED_AT * session.grant.moved.l1
@@ -122,7 +127,7 @@ def _replicates(session: Session, belief: Belief, division: Division) -> Replica
         share = (1 - TOTAL - division.first - division.singles) / len(session.sizes)
         offered = session.grant.law(share, holders=len(session.people)).deviation
         noise = max(offered, float(np.mean([table.law.deviation for table in belief.known] or [0.0])))
-    return draw_replicates(belief, rng, noise=noise, look=look, tree=TREE)
+    return draw_replicates(belief, rng, noise=noise, look=look, first=first, tree=TREE)
 
 
 def _number_is_public(session: Session) -> bool:

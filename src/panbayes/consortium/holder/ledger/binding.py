@@ -37,7 +37,6 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -48,7 +47,17 @@ from panbayes.tables.marks import mark_of, sorted_digest, sorted_mark
 from panbayes.tables.reading import Origin, SpooledTable
 from panbayes.tables.table import Table
 
-__all__ = ["Bindings", "Earlier", "Fingerprint", "anybodys", "fingerprint", "keyed", "keyed_earlier", "keyed_former"]
+__all__ = [
+    "Bindings",
+    "Earlier",
+    "Fingerprint",
+    "Stage",
+    "anybodys",
+    "fingerprint",
+    "keyed",
+    "keyed_earlier",
+    "keyed_former",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +68,19 @@ class Earlier:
     former: tuple[bytes, ...] = field(default=(), repr=False)
 
 
-Stage: TypeAlias = Callable[[], Earlier]
-"""Computes what earlier versions may have known records by, in one of several ways."""
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Computes what earlier versions may have known records by, in one of several ways.
+
+    ``only_first``: for ledgers of the first version alone, since the table is read whole, as it was then.
+    """
+
+    compute: Callable[[], Earlier]
+    only_first: bool = False
+
+    def __call__(self) -> Earlier:
+        """Compute it."""
+        return self.compute()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +121,7 @@ class Bindings:
     def belonged_to(self, schema: str, stage: Stage) -> bool:
         """Tell whether an earlier version bound the ledger to these records; ``schema`` is the hash of theirs."""
         bound = self.former.get(schema)
-        if bound is None and not self.earlier:
+        if bound is None and (stage.only_first or not self.earlier):
             return False
         known = stage()
         if bound is not None and any(hmac.compare_digest(bound, keyed_former(self.key, one)) for one in known.former):
@@ -115,10 +135,11 @@ def fingerprint(records: Table | SpooledTable) -> Fingerprint:
     origin = records.origin
     whole = None if origin is None else origin.whole
     marks = {mark_of(records), *([] if whole is None else [whole])}
-    stages: list[Stage] = [partial(_today, records)]
+    stages = [Stage(cache(partial(_today, records)))]
     if origin is not None:
-        stages += [partial(_as_second, origin), partial(_as_first, origin)]
-    return Fingerprint(tuple(sorted(marks)), _unit(records.facts), tuple(cache(stage) for stage in stages))
+        stages.append(Stage(cache(partial(_as_second, origin))))
+        stages.append(Stage(cache(partial(_as_first, origin)), only_first=True))
+    return Fingerprint(tuple(sorted(marks)), _unit(records.facts), tuple(stages))
 
 
 def anybodys(facts: Facts) -> Fingerprint:
@@ -142,9 +163,7 @@ def _as_second(origin: Origin) -> Earlier:
     return Earlier((*kept, *whole))
 
 
-def _reread(records: SpooledTable | None) -> tuple[bytes, ...]:
-    if records is None:
-        return ()
+def _reread(records: SpooledTable) -> tuple[bytes, ...]:
     with records:
         return (sorted_mark(records),)
 
