@@ -8,7 +8,7 @@ one refines the other: a law that speaks of several of them lives on the finest.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -28,6 +28,7 @@ class Nested:
 
     size: int
     merges: tuple[tuple[int, int], ...]
+    _known: dict[int, Groups] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, distribution: FloatArray, *, ordered: bool) -> Nested:
@@ -41,13 +42,21 @@ class Nested:
         return cls(distribution.size, tuple(_neighbours(distribution) if ordered else _any(distribution)))
 
     def groups(self, count: int) -> Groups:
-        """Return ``count`` groups, at least two if there are two values, at most one per value."""
+        """Return ``count`` groups, at least two if there are two values, at most one per value; read-only."""
+        found = self._known.get(count)
+        if found is None:
+            found = self._known[count] = self._groups(count)
+        return found
+
+    def _groups(self, count: int) -> Groups:
         first = np.arange(self.size)
         for kept, gone in self.merges[: max(0, self.size - count)]:
             first[gone] = kept
         for value in range(self.size):  # a group's first value comes before the others, so it is settled before them
             first[value] = first[first[value]]
-        return np.unique(first, return_inverse=True)[1].astype(np.int64)
+        found = np.unique(first, return_inverse=True)[1].astype(np.int64)
+        found.flags.writeable = False
+        return found
 
     def between(self, fine: int, coarse: int) -> Groups:
         """Return the group, among ``coarse``, of every one of the ``fine`` groups.
