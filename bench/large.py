@@ -200,7 +200,7 @@ def _warmed(path: Path) -> Path:
 
 
 def _now(path: Path, clock: _Clock) -> None:
-    from panbayes.consortium.holder.ledger.binding import fingerprint
+    from panbayes.consortium.holder.ledger.fingerprints import fingerprint
     from panbayes.consortium.local.learn import learn
     from panbayes.reproduce.diabetes import diabetes_schema
     from panbayes.tables.counter import BlockCounter

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panbayes.errors import HolderFailedError, HolderRefusedError, InputError, InternalError, nearest
+from panbayes.errors import (
+    HolderFailedError,
+    HolderRefusedError,
+    HolderWaitingError,
+    InputError,
+    InternalError,
+    nearest,
+)
 
 anything = st.text(max_size=30)
 
@@ -15,6 +22,7 @@ def test_a_message_is_one_visible_line_whatever_it_quotes(one: str, two: str, th
         InputError(one, found=two, remedy=three),
         HolderFailedError(one, two),
         HolderRefusedError(one, code=two, text=three),
+        HolderWaitingError(one, two, three),
         InternalError(one),
     ):
         assert str(error).isprintable()

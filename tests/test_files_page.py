@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from panbayes.consortium.agent.configuration import HOLDER_FILE
 from panbayes.consortium.agreement.strategy import strategies
 from panbayes.consortium.agreement.study import STUDY_FILE
 from panbayes.schema.declaration import Declaration
@@ -18,7 +19,7 @@ PAGE = ROOT / "docs" / "files.md"
 README = ROOT / "README.md"
 GLOSSARY = ROOT / "docs" / "glossary.md"
 
-DECLARATIONS: Final[dict[str, Declaration[Any]]] = {"schema": SCHEMA_FILE, "study": STUDY_FILE}
+DECLARATIONS: Final[dict[str, Declaration[Any]]] = {"schema": SCHEMA_FILE, "study": STUDY_FILE, "holder": HOLDER_FILE}
 
 
 def strategy_table() -> str:
@@ -56,7 +57,9 @@ def test_the_readme_has_a_row_for_every_strategy() -> None:
     }
 
 
-@pytest.mark.parametrize("word", ["holder", "adjacency", "universe", "density", "bits per record", "privacy spent"])
+@pytest.mark.parametrize(
+    "word", ["holder", "adjacency", "universe", "density", "bits per record", "privacy spent", "quorum"]
+)
 def test_the_glossary_says_what_the_words_mean_that_stay(word: str) -> None:
     rows = [row.split("|")[1:3] for row in GLOSSARY.read_text(encoding="utf-8").splitlines() if row.startswith("| ")]
     meanings = [meaning for words, meaning in rows if word in words.strip().split(", ")]

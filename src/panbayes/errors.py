@@ -7,7 +7,8 @@
     │   └── LedgerError          a ledger cannot be used as it is; exit code 5
     ├── HolderError              something about one holder, by name
     │   ├── HolderRefusedError   a holder refused; exit code 3
-    │   └── HolderFailedError    a holder failed or answered garbage; exit code 4
+    │   ├── HolderFailedError    a holder failed or answered garbage; exit code 4
+    │   └── HolderWaitingError   holders have not answered yet; exit code 6
     └── InternalError            panbayes is wrong: a bug; exit code 70
 
 An :class:`InputError` is one line that names the user's own argument, what was found, and what to do
@@ -26,6 +27,7 @@ __all__ = [
     "HolderError",
     "HolderFailedError",
     "HolderRefusedError",
+    "HolderWaitingError",
     "InputError",
     "InternalError",
     "LedgerError",
@@ -120,7 +122,7 @@ class LedgerError(InputError):
 
 
 class HolderError(PanbayesError):
-    """What the analyst can say about one ``holder``; the message begins with its name."""
+    """What the analyst can say about one ``holder``; the message names it."""
 
     def __init__(self, holder: str, text: str) -> None:
         """Remember the holder and put its name first."""
@@ -152,6 +154,24 @@ class HolderFailedError(HolderError):
     """
 
     exit_code = ExitCode.FAILED
+
+
+class HolderWaitingError(HolderError):
+    """Some ``holders`` have not answered yet, and may still: the same can be asked again later, at no cost.
+
+    What reaches a holder raises it for that one; the federation raises one for all that it waits for.
+
+    >>> print(HolderWaitingError("west", "north"))
+    waiting for north, west
+    """
+
+    exit_code = ExitCode.WAITING
+
+    def __init__(self, holder: str, *others: str) -> None:
+        """Remember all of them, in the order of their names."""
+        self.holders = tuple(sorted({holder, *others}))
+        self.holder = self.holders[0]
+        PanbayesError.__init__(self, f"waiting for {', '.join(self.holders)}")
 
 
 class InternalError(PanbayesError):

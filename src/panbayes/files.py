@@ -44,6 +44,7 @@ _CABINET, _LOCK = "ledgers", "lock"
 _KEPT_BEGINNINGS: Final = {
     b"SQLite format 3\0": "a ledger or another database",
     b"panbayes stream\n": "the state of a stream",
+    b"-----BEGIN OPENS": "a private key",
 }
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ROOM: Final = "make room, or give another folder"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +18,7 @@ from panbayes.bayesnet.factors import Factors
 from panbayes.bayesnet.formats.model_json import VERSION, decode_factors, encode_factors
 from panbayes.bayesnet.formats.replicates_json import ReplicatesPart
 from panbayes.bayesnet.network import Network
+from panbayes.bayesnet.receipts import Receipts, SignedAnswer, Signer
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
@@ -29,6 +31,7 @@ from tests.bayesnet.uncertainty.made import replicates
 GOLDEN = Path(__file__).parent / "golden" / "model_v1.json"
 GOLDEN_EVENTS = GOLDEN.with_name("model_v2.json")
 GOLDEN_ERROR = GOLDEN.with_name("model_v3.json")
+GOLDEN_RECEIPTS = GOLDEN.with_name("model_v4.json")
 
 
 def statement() -> PrivacyStatement:
@@ -119,6 +122,50 @@ def test_files_of_version_3_stay_readable() -> None:
     assert encode_factors(network) == GOLDEN_ERROR.read_bytes()
     assert json.loads(GOLDEN_ERROR.read_bytes())["version"] == 3
     assert network.with_privacy(statement()).error == network.error
+
+
+def receipts() -> Receipts:
+    """Receipts of two holders, one of which answered twice."""
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI"
+    answers = tuple(
+        SignedAnswer(
+            number, number - 1, f"{number}a" * 32, f"{number}b" * 32, f"{number}c" * 64, f"signature {number}\n"
+        )
+        for number in (1, 3)
+    )
+    return Receipts("5d" * 32, f"{key}A", (Signer("north", f"{key}N", answers), Signer("west", f"{key}W", answers[:1])))
+
+
+def test_files_of_version_4_stay_readable() -> None:
+    """Written once and kept: it holds receipts, and no replicates."""
+    network = Network.load(GOLDEN_RECEIPTS)
+    assert network.receipts == receipts()
+    assert replace(network, receipts=None) == Network.load(GOLDEN)
+    assert network != Network.load(GOLDEN)
+    assert encode_factors(network) == GOLDEN_RECEIPTS.read_bytes()
+    assert json.loads(GOLDEN_RECEIPTS.read_bytes())["version"] == 4
+    both = replace(Network.load(GOLDEN_ERROR), receipts=receipts())
+    assert Network.of(decode_factors(encode_factors(both))) == both
+    assert both.error is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('"sequence":3', '"sequence":4'),
+        lambda text: text.replace("signature 1", "signature 2"),
+        lambda text: text.replace("5d5d", "5d5e", 1),
+        lambda text: text.replace("5d5d", "5D5d", 1),
+        lambda text: text.replace('"name":"west"', '"name":"east"'),
+        lambda text: text.replace('"sequence":3', '"sequence":-3'),
+        lambda text: text.replace('"error": null,\n', ""),
+    ],
+)
+def test_receipts_that_were_changed_are_noticed(change: Callable[[str], str]) -> None:
+    text = GOLDEN_RECEIPTS.read_text()
+    assert change(text) != text
+    with pytest.raises(InputError):
+        decode_factors(change(text).encode())
 
 
 def resealed_error(change: dict[str, object]) -> bytes:
@@ -220,7 +267,7 @@ def test_edited_words_are_noticed(path: tuple[str, str]) -> None:
 def test_newer_and_other_files_are_refused() -> None:
     content = json.loads(encode_factors(private_network()))
     newer = {**content, "version": VERSION + 1, "novelty": 1}
-    damage(json.dumps(newer).encode(), "version 4 of the format; this panbayes reads up to version 3")
+    damage(json.dumps(newer).encode(), "version 5 of the format; this panbayes reads up to version 4")
     damage(json.dumps({**content, "version": 0}).encode(), "impossible version")
     damage(json.dumps({**content, "format": "cake"}).encode(), "is not a panbayes model")
     damage(json.dumps({**content, "extra": 1}).encode(), "not a whole model file")

@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from dataclasses import fields
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from panbayes.cli.demo.population import clinic_schema
 from panbayes.cli.study_file import study_text
+from panbayes.consortium.agreement.about import About
 from panbayes.consortium.agreement.study import Study
 from panbayes.schema.schema import dump_schema
 from tests.conftest import Panbayes
@@ -45,6 +47,9 @@ def folder(tmp_path: Path) -> Path:
         changed(strategy="noisy-model", degree=2, split=Fraction("0.25"), mechanism="exponential"),
         changed(strategy="noisy-sufficient-statistics", clip="analyst", learner="chow-liu"),
         changed(strategy="non-private", epsilon=None),
+        changed(missing="stop", patience=Fraction("0.5")),
+        changed(missing="continue", quorum=2, patience=Fraction(1, 3), about=About(until=date(2027, 3, 1))),
+        changed(about=About('to find "who" \\ and = [why]', "A. Author", "North", "a@north.example", "1/2", None, "#")),
     ],
     ids=lambda study: study.strategy,
 )
@@ -59,11 +64,16 @@ def test_every_key_is_there_with_its_default(folder: Path) -> None:
     text = study_text(PLAIN, schema="clinic.toml")
     assert set(tomllib.loads(text)) == {"version", "name", "schema", "strategy", "epsilon"}
     # Without their signs, the keys that were commented out say what holds anyway.
-    (folder / "study.toml").write_text(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE), encoding="utf-8")
+    bare = re.sub(r"^# (\w+ = |\[)", r"\1", text, flags=re.MULTILINE).replace('"wait"\n', '"continue"\n')
+    (folder / "study.toml").write_text(bare, encoding="utf-8")
     keys = set(tomllib.loads((folder / "study.toml").read_text(encoding="utf-8")))
     assert keys == {"version", *(field.name for field in fields(Study))} - {"source"}
-    # But for the target: there is none.
-    assert Study.load(folder / "study.toml") == changed(first="age", target="readmitted")
+    # But for the target, the rule for missing holders and what the study is about: there is none.
+    found = Study.load(folder / "study.toml")
+    assert set(found.about.given) == {field.name for field in fields(About)}
+    assert found == changed(
+        first="age", target="readmitted", missing="continue", quorum=2, patience=72, about=found.about
+    )
     assert "If left out, all attributes count alike. target =" in text.replace("\n#", "")
     assert max(map(len, text.splitlines())) <= 100
 
@@ -143,6 +153,26 @@ def test_show_tells_what_a_holder_has_to_know(folder: Path, panbayes: Panbayes) 
     told = json.loads(panbayes("study", "show", "study.toml", "--json").stdout)
     assert (told["hash"], told["grant"], told["content"]) == (study.hash, study.grant.json(), study.canonical())
     assert sorted(folder.rglob("*")) == before
+
+
+def test_show_tells_who_asks_and_what_happens_without_a_holder(folder: Path, panbayes: Panbayes) -> None:
+    about = About("to learn who is readmitted", contact="a@north.example", until=date(2027, 3, 1))
+    study = changed(missing="continue", quorum=2, patience=36, about=about)
+    (folder / "study.toml").write_text(study_text(study, schema="clinic.toml"), encoding="utf-8")
+    shown = panbayes("study", "show", "study.toml").stdout
+    for fact in (
+        r"purpose +to learn who is readmitted\n",
+        r"contact +a@north\.example\n",
+        r"until +2027-03-01\n",
+        r"a holder that has not answered within 36 hours is left out from then on, as long as 2 holders are left\n",
+        r'chosen +missing = "continue", quorum = 2, patience = 36\n',
+    ):
+        assert re.search(fact, shown), fact
+    told = json.loads(panbayes("study", "show", "study.toml", "--json").stdout)["content"]
+    assert told["about"] == about.given
+    assert (told["missing"], told["quorum"], told["patience"]) == ("continue", 2, "36")
+    (folder / "plain.toml").write_text(study_text(PLAIN, schema="clinic.toml"), encoding="utf-8")
+    assert "missing" not in panbayes("study", "show", "plain.toml").stdout
 
 
 def test_show_says_which_keys_have_no_effect(folder: Path, panbayes: Panbayes) -> None:

@@ -52,8 +52,10 @@ def die_at_a_charge(patch: pytest.MonkeyPatch, number: int, *, committed: bool) 
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    def recorded(self: Transaction, entry: Entry, *, study: Study, asked: bytes, replied: bytes) -> None:
-        record(self, entry, study=study, asked=asked, replied=replied)
+    def recorded(
+        self: Transaction, entry: Entry, *, study: Study, asked: bytes, replied: bytes, asker: str = ""
+    ) -> None:
+        record(self, entry, study=study, asked=asked, replied=replied, asker=asker)
         here.charged = True
         if not committed:
             come_to_a_charge()

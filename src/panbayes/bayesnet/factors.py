@@ -5,7 +5,8 @@ stand in schema order). **Axes: the parents in the order of** ``structure.parent
 ``tables[i][parent codes]`` is a distribution over the child's codes and every last-axis sum is one.
 
 The value has never heard of privacy: ``privacy`` is a statement that it carries along unread, and ``about`` a few
-words on where it comes from. ``error`` is what else the measurements behind it would allow, None if that is not known.
+words on where it comes from. ``error`` is what else the measurements behind it would allow, None if that is not known;
+``receipts`` what those signed who answered for it, None if nobody did.
 Files hold factors (:mod:`panbayes.bayesnet.formats`); :class:`panbayes.bayesnet.network.Network` is the same value with
 questions to ask.
 
@@ -21,6 +22,7 @@ from typing import Final
 import numpy as np
 
 from panbayes.bayesnet.counts import FloatArray
+from panbayes.bayesnet.receipts import Receipts
 from panbayes.bayesnet.structure import Structure
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.errors import InputError
@@ -42,6 +44,7 @@ class Factors:
     privacy: PrivacyStatement | None = None
     about: Mapping[str, str] = field(default_factory=dict)
     error: Replicates | None = None
+    receipts: Receipts | None = None
 
     def __post_init__(self) -> None:
         """Check every table's shape, sign and sums; keep read-only contiguous copies."""
@@ -78,7 +81,7 @@ class Factors:
         return kept
 
     def __eq__(self, other: object) -> bool:
-        """Compare schema, structure, tables (exactly), statement, remarks and error."""
+        """Compare schema, structure, tables (exactly), statement, remarks, error and receipts."""
         if not isinstance(other, Factors):
             return NotImplemented
         return (
@@ -88,6 +91,7 @@ class Factors:
             and self.privacy == other.privacy
             and self.about == other.about
             and self.error == other.error
+            and self.receipts == other.receipts
         )
 
     def __hash__(self) -> int:

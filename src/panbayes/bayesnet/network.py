@@ -71,7 +71,15 @@ class Network(Factors):
     @classmethod
     def of(cls, factors: Factors) -> Network:
         """Return the network that has these factors."""
-        return cls(factors.schema, factors.structure, factors.tables, factors.privacy, factors.about, factors.error)
+        return cls(
+            factors.schema,
+            factors.structure,
+            factors.tables,
+            factors.privacy,
+            factors.about,
+            factors.error,
+            factors.receipts,
+        )
 
     @classmethod
     def example(cls) -> Network:

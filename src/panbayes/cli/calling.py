@@ -48,7 +48,7 @@ class _Ending:
                 return False
             case PanbayesError():
                 self.code = error.exit_code
-                complain(f"error: {error}")
+                complain(str(error) if self.code == ExitCode.WAITING else f"error: {error}")
             case OSError():
                 # What the system refuses is no bug: a disk or a pipe is full, a file is locked, a limit is reached.
                 self.code = ExitCode.INPUT

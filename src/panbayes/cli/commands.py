@@ -23,7 +23,9 @@ CONTENTS: Final = {
         "schema": "Draft a public schema from a table, or check a table against one.",
         "study": "Write the study file that holders agree on, or show what it asks.",
         "learn": "Learn a private network from the tables of one or more holders.",
-        "holder": "Look after what a holder keeps: its ledger of privacy spent.",
+        "keygen": "Make a key that signs letters between institutions.",
+        "analyst": "Learn from holders elsewhere, by signed letters.",
+        "holder": "Set up a holder, decide on studies, and look after its ledger of privacy spent.",
     },
     "Use a model": {
         "show": "Show a model: its structure, its privacy statement, and how wrong its probabilities may be.",
@@ -39,6 +41,7 @@ CONTENTS: Final = {
     "Try it": {
         "demo": "Run the main job on generated data and show what it did.",
         "dataset": "Write a public dataset and its schema, ready to use.",
+        "reproduce": "Repeat what the thesis measured, and say of every sentence it tests whether it holds.",
     },
 }
 """What ``panbayes --help`` lists: headings, verbs and their summaries, in the order of the job."""

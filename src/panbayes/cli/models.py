@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from panbayes.bayesnet.network import Network
 
 __all__ = ["OPEN", "about", "is_private", "origin", "to_json"]
@@ -31,7 +33,7 @@ def about(network: Network) -> list[str]:
     shape = f"{len(network.schema)} attributes, {arrows} dependencies, {network.parameters:,} free parameters"
     if network.privacy is None:
         return [shape, OPEN]
-    return [shape, *network.privacy.lines(holders=_holders(network))]
+    return [shape, *network.privacy.lines(holders=_holders(network)), *_signed(network)]
 
 
 def _holders(network: Network) -> list[str]:
@@ -40,6 +42,15 @@ def _holders(network: Network) -> list[str]:
     A name with a comma in it makes more names than there are tables; the statement then leaves all of them out.
     """
     return network.about.get("holders", "").split(", ")
+
+
+def _signed(network: Network) -> list[str]:
+    if network.receipts is None:
+        return []
+    # Imported here: few models are signed, and keys take a moment to load.
+    from panbayes.consortium.desk.receipts import signed_by
+
+    return signed_by(network.receipts)
 
 
 def to_json(network: Network) -> dict[str, object]:
@@ -55,4 +66,5 @@ def to_json(network: Network) -> dict[str, object]:
             names[child]: [names[parent] for parent in parents] for child, parents in network.structure.pairs
         },
         "privacy": network.privacy.to_json() if network.privacy is not None else None,
+        **({} if network.receipts is None else {"receipts": msgspec.to_builtins(network.receipts)}),
     }

@@ -16,8 +16,8 @@ __all__ = ["chosen_keys", "study_text"]
 
 WIDTH: Final = 100
 
-COMMON: Final = ("name", "schema", "strategy", "epsilon")
-"""The keys that every strategy reads."""
+COMMON: Final = ("name", "schema", "strategy", "epsilon", "missing", "quorum", "patience", "about")
+"""The keys that do not depend on the strategy."""
 
 HEADING: Final = """\
 A study is the public agreement on what is learned, from which schema, how, and at which privacy. Every holder reads it
@@ -32,8 +32,30 @@ def study_text(study: Study, *, schema: str) -> str:
     """
     lines = [*_comment(HEADING), "", f"version = {STUDY_VERSION}", ""]
     for field in fields_of(Study):
-        lines += [*_comment(_meaning(field, study)), *_choices(field), _line(field, study, schema), ""]
+        if field.kind.table is None:
+            lines += [*_comment(_meaning(field, study)), *_choices(field), _line(field, study, schema), ""]
+    for field in fields_of(Study):
+        if field.kind.table is not None:
+            lines += _table(field, study)
     return "\n".join(lines)
+
+
+def _table(field: Field, study: Study) -> Iterator[str]:
+    """Write a table of the study; it stands at the end of the file, for keys below it would be its own."""
+    value = field.of(study)
+    sign = f"To give one, remove the sign of [{field.name}] as well." if value == field.default else ""
+    yield from _comment(f"{_capital(field.key.meaning)}. Each key may be left out. {sign}")
+    yield f"{'# ' if sign else ''}[{field.name}]"
+    for own in fields_of(type(value)):
+        given = own.of(value)
+        yield from _comment(f"{_capital(own.key.meaning)}.")
+        yield f"# {own.name} = {_example(own)}" if given is None else f"{own.name} = {_written(own, given)}"
+    yield ""
+
+
+def _example(field: Field) -> str:
+    """Return what stands behind the sign where a key has no default: the example that its words give."""
+    return field.kind.words.partition("such as ")[2]
 
 
 def chosen_keys(study: Study) -> dict[str, str]:
@@ -41,7 +63,7 @@ def chosen_keys(study: Study) -> dict[str, str]:
     return {
         field.name: f"{_written(field, field.of(study))}{_unread(field, study)}"
         for field in fields_of(Study)
-        if field.name not in ("name", "schema", "strategy") and field.of(study) != field.default
+        if field.name not in ("name", "schema", "strategy", "about") and field.of(study) != field.default
     }
 
 
@@ -53,8 +75,13 @@ def _unread(field: Field, study: Study) -> str:
 def _meaning(field: Field, study: Study) -> str:
     # Other defaults are there to be read.
     absent = f" If left out, {field.key.default}." if field.name == "target" else ""
-    meaning = f"{field.key.meaning[:1].upper()}{field.key.meaning[1:]}{_unread(field, study)}"
-    return f"{meaning}. Takes {field.kind.words}.{absent}"
+    if field.name in ("quorum", "patience"):
+        absent = f" It is {field.key.default}."
+    return f"{_capital(field.key.meaning)}{_unread(field, study)}. Takes {field.kind.words}.{absent}"
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _choices(field: Field) -> Iterator[str]:
@@ -71,6 +98,8 @@ def _line(field: Field, study: Study, schema: str) -> str:
         return f"# {field.name} = {_written(field, study.schema.names[0 if field.name == 'first' else -1])}"
     if field.name == "epsilon" and value is None:
         return "# epsilon = 1.0"
+    if value is None:
+        return f"# {field.name} = {_example(field)}"
     kept = field.name in ("name", "strategy") or value != field.default
     return f"{'' if kept else '# '}{field.name} = {_written(field, value)}"
 

@@ -28,6 +28,7 @@ __all__ = [
     "complain",
     "discard_output",
     "emit",
+    "emit_exactly",
     "folded",
     "plural",
     "working",
@@ -50,6 +51,11 @@ def emit(data: object, lines: Iterable[str], *, as_json: bool) -> None:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     shown = map(visible, lines)
     _print("\n".join(shown if width is None else (folded(line, width) for line in shown)))
+
+
+def emit_exactly(text: str) -> None:
+    """Print a text that is meant for another program as it is, on a terminal too."""
+    _print(text.removesuffix("\n"))
 
 
 def _json(data: object) -> str:

@@ -13,9 +13,9 @@ from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated, rho_for
 from panbayes.privacy.loss import Loss
-from panbayes.privacy.written import parse_ratio
+from panbayes.privacy.written import parse_epsilon, parse_ratio
 
-__all__ = ["CLASSES", "grant", "loss_from_json"]
+__all__ = ["CLASSES", "grant", "loss_from_json", "parse_loss"]
 
 CLASSES: Final[dict[str, Loss]] = {loss.tag: loss for loss in (Pure(Fraction(0)), ZeroConcentrated(Fraction(0)))}
 """Every class of privacy by its tag: the loss of nothing, from which others are made by ``with_amount``."""
@@ -44,3 +44,16 @@ def grant(epsilon: Fraction, *, delta: Fraction) -> Loss:
     (Pure(epsilon=Fraction(1, 1)), ZeroConcentrated(rho=Fraction(14973, 1000000)))
     """
     return ZeroConcentrated(rho_for(epsilon, delta)) if delta else Pure(epsilon)
+
+
+def parse_loss(text: str, *, argument: str) -> Loss:
+    """Read a loss as people write it: a number is ε, and KEY=NUMBER the amount of the class that has this key.
+
+    >>> parse_loss("2.5", argument="cap"), parse_loss("rho=0.05", argument="cap")
+    (Pure(epsilon=Fraction(5, 2)), ZeroConcentrated(rho=Fraction(1, 20)))
+    """
+    key, _, amount = text.rpartition("=")
+    nothing = next((nothing for nothing in CLASSES.values() if nothing.key == key.strip()), None)
+    if nothing is None:
+        return Pure(parse_epsilon(text, argument=argument))
+    return nothing.with_amount(parse_epsilon(amount, argument=argument))

@@ -25,7 +25,7 @@ What a key takes is a :class:`Kind`; :mod:`panbayes.schema.kinds` has those that
 own. A field without a default is required; so is one whose key says ``required``. Checks that need more than one value
 belong into the class: an :class:`~panbayes.errors.InputError` about the field ``name`` comes out as one about the key
 ``name`` at its line. ``version`` stands first in every file and is no field. A field ``source`` without a key receives
-the name of the file.
+the name of the file, or another that the declaration names where ``source`` is a key.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def located(section: Section) -> Iterator[None]:
 class Declaration(Generic[T]):
     """One kind of file: its title, the newest version, the class it becomes, and for the manual a word and an example.
 
-    The class must have a field ``source``, for the name of the file.
+    The class must have a field ``origin``, for the name of the file.
     """
 
     title: str
@@ -171,6 +171,7 @@ class Declaration(Generic[T]):
     declared: type[T]
     about: str
     example: str
+    origin: str = "source"
 
     def load(self, path: str | Path) -> T:
         """Read a file."""
@@ -184,7 +185,7 @@ class Declaration(Generic[T]):
         """Read a document."""
         root = document.root()
         root.version(self.version)
-        return build(root, self.declared, source=document.source)
+        return build(root, self.declared, **{self.origin: document.source})
 
 
 def content(value: object) -> dict[str, object]:

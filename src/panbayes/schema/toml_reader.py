@@ -131,6 +131,11 @@ class Section:
         self._asked.append(key)
         return key in self._data
 
+    def names(self) -> list[str]:
+        """Return the keys that are present, whatever they are, and count them as known."""
+        self._asked += self._data
+        return list(self._data)
+
     def value(self, key: str, *, expected: str) -> object:
         """Take a required key of any type; ``expected`` says what belongs there."""
         if not self.has(key):

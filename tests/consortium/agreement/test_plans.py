@@ -14,6 +14,7 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.protocol.queries import ParentChoiceQuery, Query, TableChoiceQuery, TablesQuery
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
+from panbayes.privacy.events import Together
 from panbayes.privacy.loss import Loss, total
 from tests.consortium.holder.examples import (
     SCRIPTS,
@@ -50,6 +51,30 @@ def test_no_strategy_may_ask_for_anothers(strategy: str, other: str) -> None:
 def test_a_study_without_privacy_asks_holders_for_nothing() -> None:
     with pytest.raises(ValueError, match="asks holders for nothing"):
         _ = Study("test", study().schema, "non-private", epsilon=Fraction(1)).plan
+
+
+def test_a_holder_that_drops_out_has_spent_what_it_was_asked() -> None:
+    plan, asked = VOTING.plan, votes(VOTING)
+    choices, tables = plan.stages
+    assert plan.steps_after([]) == ()
+    assert plan.steps_after([*asked, tables_of_votes(VOTING)]) == plan.steps
+    assert plan.steps_after(asked) == choices.steps
+    (step,) = plan.steps_after(asked[:2])
+    assert (step.what, step.loss) == ("2 of 3 choices of an attribute and its parents", total(map(loss_of, asked[:2])))
+    assert isinstance(step.event, Together)
+    assert step.event.times == 2
+    assert tables.steps_after(0) == ()
+    assert tables.steps_after(1) == tables.steps
+
+
+def test_steps_that_cannot_be_divided_count_in_full() -> None:
+    """Rather more than less: where a step has no event for each question, or the loss of one is not known."""
+    choices, tables = VOTING.plan.stages
+    (step,) = choices.steps
+    assert replace(tables, times=3).steps_after(1) == tables.steps
+    assert replace(choices, times=4).steps_after(2) == choices.steps
+    assert replace(choices, loss=None).steps_after(2) == choices.steps
+    assert replace(choices, steps=(step, step)).steps_after(2) == (step, step)
 
 
 def changed(query: Query, **fields: object) -> Query:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import datetime as dt
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
-from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.agreement.about import MOST_CHARACTERS, About
+from panbayes.consortium.agreement.study import Study, dump_study
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.attribute import Attribute
@@ -104,6 +106,61 @@ def test_non_private_needs_no_epsilon(folder: Path) -> None:
         ("epsilon = 0.1", 'epsilon = 1\ntarget = "d"', 'line 6, target: "d" is not in schema "s"; known: a, b, c'),
         ("epsilon = 0.1", 'epsilon = 1\nchoices = "all"', 'line 6, choices: found "all"; give "together" or "turns"'),
         ("epsilon = 0.1", "epsilon = 1\ndelat = 0", 'line 6, delat: is not a known key; did you mean "delta"?'),
+        ("epsilon = 0.1", 'epsilon = 1\nmissing = "go"', 'found "go"; give "wait" or "stop" or "continue"'),
+        ("epsilon = 0.1", 'epsilon = 1\nmissing = "stop"', "patience: is missing; say how many hours"),
+        (
+            "epsilon = 0.1",
+            'epsilon = 1\nmissing = "continue"\npatience = 1',
+            "quorum: is missing; say how many holders",
+        ),
+        ("epsilon = 0.1", "epsilon = 1\nquorum = 2", 'line 6, quorum: found with missing = "wait"; leave it out'),
+        ("epsilon = 0.1", "epsilon = 1\npatience = 2", 'line 6, patience: found with missing = "wait"; leave it out'),
+        (
+            "epsilon = 0.1",
+            'epsilon = 1\nmissing = "stop"\npatience = 2\nquorum = 2',
+            'line 8, quorum: found with missing = "stop"; leave it out',
+        ),
+        (
+            "epsilon = 0.1",
+            'epsilon = 1\nmissing = "continue"\npatience = 2\nquorum = 0',
+            "line 8, quorum: found 0; give a whole number of holders, 1 or more",
+        ),
+        ("epsilon = 0.1", 'epsilon = 1\nmissing = "stop"\npatience = 0', "line 7, patience: found 0; give hours above"),
+        ("epsilon = 0.1", 'epsilon = 1\nmissing = "stop"\npatience = 1e6', "line 7, patience: found 1e+06; give hours"),
+        (
+            "epsilon = 0.1",
+            'epsilon = 1\n[about]\npurpos = "x"',
+            'about.purpos: is not a known key; did you mean "purpose"?',
+        ),
+        (
+            "epsilon = 0.1",
+            "epsilon = 1\n[about]\npurpose = 3",
+            "line 7, about.purpose: found an integer (3); give a text",
+        ),
+        ("epsilon = 0.1", 'epsilon = 1\n[about]\npurpose = " "', "line 7, about.purpose: found an empty text"),
+        ("epsilon = 0.1", 'epsilon = 1\n[about]\ncontact = "a\\nb"', "line 7, about.contact: found a line break"),
+        ("epsilon = 0.1", 'epsilon = 1\n[about]\ncontact = "a\\u202eb"', "line 7, about.contact: found a line break"),
+        (
+            "epsilon = 0.1",
+            f'epsilon = 1\n[about]\nethics = "{"x" * (MOST_CHARACTERS + 1)}"',
+            "line 7, about.ethics: found 301 characters; give at most 300",
+        ),
+        (
+            "epsilon = 0.1",
+            "epsilon = 1\n[about]\nuntil = 2027-03-01T00:00:00",
+            "line 7, about.until: found 2027-03-01T00:00:00; give a date such as 2027-03-01",
+        ),
+        (
+            "epsilon = 0.1",
+            'epsilon = 1\n[about]\nuntil = "1.3.27"',
+            "line 7, about.until: found a text ('1.3.27'); give a",
+        ),
+        (
+            "epsilon = 0.1",
+            'epsilon = 1\n[about]\nuntil = "2027-02-29"',
+            "line 7, about.until: found a text ('2027-02-29')",
+        ),
+        ("epsilon = 0.1", "epsilon = 1\nabout = 3", "line 6, about: found an integer (3); write a [about] table"),
         ('schema = "s.toml"', 'schema = "t.toml"', "t.toml: cannot be read (no such file or directory)"),
         ("version = 1", "version = 9", "line 1, version: found 9; this panbayes reads versions 1 to 1"),
     ],
@@ -122,6 +179,7 @@ def test_the_hash_covers_content_and_schema_not_spelling(folder: Path) -> None:
     )
     assert load(folder, respelled).hash == study.hash
     assert load(folder, GOOD + 'choices = "turns"\n').hash == study.hash
+    assert load(folder, GOOD + 'missing = "wait"\n[about]\n').hash == study.hash
     for more in (
         "degree = 2",
         "split = 0.3",
@@ -130,6 +188,10 @@ def test_the_hash_covers_content_and_schema_not_spelling(folder: Path) -> None:
         'first = "b"',
         'target = "b"',
         'choices = "together"',
+        'missing = "stop"\npatience = 2',
+        'missing = "continue"\npatience = 2\nquorum = 2',
+        '[about]\npurpose = "x"',
+        "[about]\nuntil = 2027-03-01",
     ):
         assert load(folder, GOOD + more + "\n").hash != study.hash
     (folder / "s.toml").write_text(dump_schema(SCHEMA).replace('"z"', '"w"'))
@@ -189,3 +251,78 @@ def test_numbers_are_read_as_people_write_them() -> None:
             Study("a", CLINIC, epsilon=wrong)
     with pytest.raises(InputError, match=r"study, split: found 'half'; give a number such as 0\.5"):
         Study("a", CLINIC, epsilon=1, split="half")
+
+
+def test_what_a_study_is_about_is_part_of_its_content_by_name(folder: Path) -> None:
+    """So that a key which is added later leaves what was agreed before as it is."""
+    dated = load(folder, GOOD + '[about]\nuntil = "2027-03-01"\nrequester = "A. Author"\n')
+    assert dated == load(folder, GOOD + '[about]\nrequester = "A. Author"\nuntil = 2027-03-01\n')
+    assert dated.about == About(requester="A. Author", until=dt.date(2027, 3, 1))
+    assert dated.canonical()["about"] == {"requester": "A. Author", "until": "2027-03-01"}
+    known = "d9d728548837de98fd735175b937771f07546ac2f36b5747ef66425c3a0b204b"
+    assert Study("a", CLINIC, epsilon=1, missing="stop", patience=2, about=dated.about).hash == known
+    each: list[dict[str, Any]] = [{key: "x"} for key in About.__match_args__ if key != "until"]
+    every = [Study("a", CLINIC, epsilon=1, about=About(**given)).hash for given in each]
+    assert len(set(every)) == 6
+
+
+def test_an_about_that_is_none_is_refused() -> None:
+    wrong: Any = {"purpose": "x"}
+    with pytest.raises(InputError, match="study, about: found a dict; give an About"):
+        Study("a", CLINIC, epsilon=1, about=wrong)
+    for until in (dt.datetime(2027, 3, 1), "2027-03-01"):
+        day: Any = until
+        with pytest.raises(InputError, match=r"about\.until: found .*; give a date such as 2027-03-01"):
+            About(until=day)
+    number: Any = 3
+    with pytest.raises(InputError, match=r"about\.purpose: found an integer \(3\); give a text, or leave it out"):
+        About(purpose=number)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "every round waits until all holders have answered"),
+        ({"missing": "stop", "patience": 1}, "the run stops if a holder has not answered within 1 hour"),
+        (
+            {"missing": "continue", "patience": "0.5", "quorum": 1},
+            "a holder that has not answered within 0.5 hours is left out from then on, as long as one holder is left",
+        ),
+        (
+            {"missing": "continue", "patience": 72, "quorum": 3},
+            "a holder that has not answered within 72 hours is left out from then on, as long as 3 holders are left",
+        ),
+    ],
+)
+def test_what_happens_without_a_holder_is_said_in_words(more: dict[str, Any], words: str) -> None:
+    assert Study("a", CLINIC, epsilon=1, **more).when_missing == words
+
+
+def test_a_study_is_written_whole_and_read_without_its_files(tmp_path: Path) -> None:
+    """What two institutions hold of a study is two texts; both must come to the same hash."""
+    (tmp_path / "codes.csv").write_text("prefix,group\n25,diabetes\n9,rest\n")
+    rows = 'version = 2\nname = "s"\nstatus = "approved"\n'
+    rows += "".join(f'[[attributes]]\nname = "{name}"\nmapping = "{codes}"\nother = true\n' for name, codes in CODED)
+    (tmp_path / "s.toml").write_text(rows)
+    about = About('to find "who" \\ and why', until=dt.date(2027, 3, 1))
+    given: list[dict[str, Any]] = [
+        {"epsilon": "1/3", "missing": "continue", "quorum": 2, "patience": "1/3", "about": about, "target": "b"},
+        {"epsilon": 0.1, "delta": "1e-9", "first": "b", "choices": "together"},
+        {"epsilon": 1, "strategy": "privbayes", "degree": "auto", "mechanism": "exponential"},
+    ]
+    for study in (Study("a \x7f é", tmp_path / "s.toml", **more) for more in given):
+        text, schema = dump_study(study), Schema.parse(dump_schema(study.schema), source="letter")
+        found = Study.parse(text, schema=schema, source="letter")
+        assert (found, found.hash, found.source) == (study, study.hash, "letter")
+        assert str(tmp_path) not in text
+    study = Study("a", CLINIC, epsilon=1)
+    text, schema = dump_study(study), CLINIC
+    with pytest.raises(InputError, match="letter, line 5, epsilon: found -1"):
+        Study.parse(text.replace("epsilon = 1", "epsilon = -1"), schema=schema, source="letter")
+    with pytest.raises(InputError, match="letter, line 2, nam: is not a known key"):
+        Study.parse(text.replace("name", "nam"), schema=schema, source="letter")
+    with pytest.raises(InputError, match="letter, line 1, version: found 2"):
+        Study.parse(text.replace("version = 1", "version = 2"), schema=schema, source="letter")
+
+
+CODED = (("a", "codes.csv"), ("b", "icd10-chapters"))

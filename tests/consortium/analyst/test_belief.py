@@ -150,6 +150,61 @@ def test_the_law_is_the_optimum_of_the_stated_fit(records: float, deviation: flo
     assert largest > 5e-4  # a slack that is wrong by a third is seen
 
 
+def test_a_belief_of_fewer_records_says_the_same_and_is_as_certain_of_its_noise() -> None:
+    rng = np.random.default_rng(3)
+    singles = [measured(((a, size),), RECORDS * rng.dirichlet(np.full(size, 5.0))) for a, size in enumerate(SIZES)]
+    whole = Belief.begun(RECORDS, singles, ordered=(False,) * len(SIZES))
+    whole = whole.learned([measured(PAIR, dependent(whole, PAIR, 2))], (), iterations=20).idling([OTHER])
+    part = whole.rescaled(RECORDS / 4)
+    assert whole.rescaled(RECORDS) is whole
+    assert part.records == RECORDS / 4
+    assert part.idle == whole.idle
+    for mine, theirs in zip(part.network(0.0)[1], whole.network(0.0)[1], strict=True):
+        assert mine == pytest.approx(theirs)
+    for one, other in zip(part.singles, whole.singles, strict=True):
+        assert one.variance == pytest.approx(other.variance / 16)
+    for (counts, law), (before, its) in zip(part.counted, whole.counted, strict=True):
+        assert counts == pytest.approx(before / 4)
+        assert law.deviation == pytest.approx(its.deviation / 4)
+    (new,), (old,) = part.known, whole.known
+    for name in ("noisy", "expected", "mean"):
+        assert getattr(new, name) == pytest.approx(getattr(old, name) / 4)
+    assert new.variance == pytest.approx(old.variance / 16)
+    assert new.law.deviation == pytest.approx(old.law.deviation / 4)
+
+
+@pytest.mark.parametrize("part", [0.2, 0.5])
+def test_what_fewer_holders_measure_is_no_news_where_it_is_as_much_less(part: float) -> None:
+    """A part of what the law expects, of a new table and of a known one: single attributes and law stay."""
+    whole = begun().learned([measured(PAIR, dependent(begun(), PAIR, 2))], (), iterations=400)
+    belief = whole.rescaled(part * RECORDS)
+    (found,) = belief.expecting([measured(OTHER, np.ones((3, 2)))])
+    margin = WrittenOut.of(whole.field, whole.parameters).margin
+    assert found.expected == pytest.approx(part * RECORDS * margin(OTHER))
+    after = belief.learned(
+        [measured(OTHER, part * RECORDS * margin(OTHER))],
+        [measured(PAIR, part * RECORDS * margin(PAIR))],
+        iterations=400,
+    )
+    for one, other in zip(after.singles, whole.singles, strict=True):
+        assert one.distribution == pytest.approx(other.distribution, abs=1e-4)
+    law = WrittenOut.of(after.field, after.parameters)
+    assert law.margin(OTHER) == pytest.approx(margin(OTHER), abs=2e-3)
+    assert law.margin(PAIR) == pytest.approx(margin(PAIR), abs=2e-3)
+
+
+def test_measurements_by_all_and_by_some_holders_together_have_the_law_that_is_said() -> None:
+    """Three holders with 100 records in each of 40,000 cells, then two of them again: within 3 % of the deviation."""
+    rng = np.random.default_rng(6)
+    noise = NoiseLaw(True, ((10.0, 1),))
+    first, second = (rng.normal(100.0, 10.0, (number, 40_000)).sum(axis=0) for number in (3, 2))
+    known = Known(((0, 40_000),), first, noise.summed(3), first, first, first, first)
+    together = known.rescaled(2 / 3).again(second, noise.summed(2))
+    assert together.noisy.mean() == pytest.approx(200.0, abs=0.3)
+    assert together.noisy.std() == pytest.approx(together.law.deviation, rel=0.03)
+    assert together.law.deviation == pytest.approx(1 / math.sqrt(9 / (4 * 300) + 1 / 200))
+
+
 def test_a_belief_without_tables_is_independence() -> None:
     structure, tables = begun().network(5.0)
     assert structure.edges == ()

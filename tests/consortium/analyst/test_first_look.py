@@ -53,6 +53,15 @@ def test_holders_with_at_least_half_of_all_records_decide(finding: str, goes_on:
     assert attributes_hang_together(session(*finding), RECORDS, Fraction(3, 100)) == goes_on
 
 
+def test_of_those_that_answered_half_decide() -> None:
+    """With the largest missing, 300 of 500 records find something: of all 1,000 they would not be enough."""
+    begun = session("b")
+    del begun.found["a"]
+    assert attributes_hang_together(begun, RECORDS, Fraction(3, 100))
+    del begun.found["b"]
+    assert not attributes_hang_together(begun, RECORDS, Fraction(3, 100))
+
+
 def test_holders_are_asked_for_a_few_pairs_beyond_chance_and_noise() -> None:
     begun = session()
     attributes_hang_together(begun, RECORDS, Fraction(3, 100))

@@ -386,6 +386,22 @@ def test_a_holder_expects_its_own_single_attributes() -> None:
     assert alone.expected("a", offer) == pytest.approx(500 * joint)
 
 
+def test_those_that_are_left_take_the_parts_of_one_that_dropped_out_and_expect_their_own() -> None:
+    """As if it had never been there, but for what its records say of the others' attributes."""
+    here = choice({"a": 3_000.0, "b": 1_000.0, "c": 1_000.0}, number=2, offers=EVERY, in_turns=True)
+    assert here.among({"a", "b", "c"}) is here
+    left = here.among({"b", "c"})
+    assert left.turns == [("b",), ("c",)]
+    fresh = choice({"b": 1_000.0, "c": 1_000.0}, number=2, offers=EVERY, in_turns=True)
+    assert left.counts("b") == fresh.counts("b") != here.counts("b")
+    offer = Offer(((0, 3), (1, 3)), np.full((3, 3), 1 / 9), 9)
+    assert left.cells("c", offer) == fresh.cells("c", offer)
+    alone = here.among({"b"})
+    assert (
+        alone.expected("b", offer) == pytest.approx(here.expected("b", offer)) != pytest.approx(1_000 * offer.expected)
+    )
+
+
 @pytest.mark.parametrize("tag", ["pure", "zcdp"])
 def test_the_least_worth_is_one_deviation_of_the_noise_of_a_look_at_all_numbers(tag: str) -> None:
     here = choice({"a": 3e6, "b": 1e6}, number=0, tag=tag)

@@ -17,8 +17,10 @@ from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.consortium.agreement.strategy import strategies
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import LEARNERS, Learner
+from panbayes.consortium.analyst.attendance import Asked
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.analyst.pooled_counts import pool
+from panbayes.consortium.analyst.result import finish
 from panbayes.consortium.analyst.strategies import local_models
 from panbayes.consortium.protocol.cells import pack_cells
 from panbayes.consortium.protocol.envelope import Release, question
@@ -53,6 +55,7 @@ class Recorded:
         self.tables = tables
         self.seed = seed
         self.asked: list[tuple[int, Query]] = []
+        self.attendance: dict[str, list[Asked]] = {name: [] for name in tables}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,6 +72,7 @@ class Recorded:
             check(query, self.study.schema, table.size)
             if (round_number, query) not in self.asked[-1:]:
                 self.asked.append((round_number, query))
+            self.attendance[name].append(Asked(round_number, query, True))
             identity = question(query, study=self.study.hash, round_number=round_number).id
             noise = SimulatedNoise(self.seed).spawn(f"{name} {identity}".encode())
             found[name] = Release(identity, table.size, "0" * 64, False, answer(query, table, noise=noise))
@@ -275,3 +279,15 @@ def test_margins_are_averaged_over_all_tables_that_contain_them() -> None:
     assert flipped.tolist() == (2 * first.T).tolist()
     with pytest.raises(InternalError, match="no released table"):
         counts.tables([(1, 2)])
+
+
+def test_a_strategy_that_forgets_what_a_holder_was_asked_gives_no_network() -> None:
+    """A statement that leaves a holder out would promise its people too much."""
+    agreed = study("independent")
+    holders = Recorded(agreed, tables(2))
+    network = learn_from(holders)
+    spent = dict.fromkeys(holders.names, agreed.plan.steps)
+    finish(holders, network.structure, network.tables, spent, private=False)
+    for wrong in ({"h0": spent["h0"]}, {**spent, "h2": spent["h0"]}):
+        with pytest.raises(InternalError, match="was asked and is not said to have spent anything"):
+            finish(holders, network.structure, network.tables, wrong, private=False)

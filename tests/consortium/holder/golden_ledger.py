@@ -6,6 +6,11 @@ question, its reply and its head. ``version-2.ledger`` has the same studies and 
 privacy and a study that was closed before it had spent everything. ``version-3.ledger`` has all that and answers that
 failed: three to "spring", which the holder has looked at, one to "autumn", and three to "frost", which is paused.
 ``version-4.ledger`` is that one after its records came back: marked as records are since, beside the marks it had.
+``version-5.ledger`` is that one after more has happened: "equinox" was approved, answered, asked for again, refused,
+overran its time, was stopped and resumed; another study was declined, and strangers were not let in.
+
+``grown-4.ledger`` is the one of the first version with an entry of each version from 2 to 4 after its own, each written
+by a panbayes of that time.
 """
 
 from __future__ import annotations
@@ -81,6 +86,8 @@ class Golden:
         path = folder / "golden.ledger"
         shutil.copyfile(FOLDER / f"version-{self.version}.ledger", path)
         path.chmod(0o600)
+        if self.version > 4:
+            path.with_name(f"{path.name}-attempt").touch()
         return path
 
 

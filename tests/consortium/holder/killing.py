@@ -1,12 +1,12 @@
 """Kill a holder's process at any moment and look at what is left. Run as ``python -m tests.consortium.holder.killing``.
 
-Children are forked from a parent that has everything loaded and compiled. A child opens the real ledger, asks its
-gate one study's questions in order and writes every reply into a pipe the moment it has it; it is killed with SIGKILL
-after a random time, or at one exact line of the gate's, the ledger's or the chain's code. What the parent reads from
-the pipe is what an analyst would have received. After every kill it checks:
+Children are forked from a parent that has everything loaded and compiled. A child opens the real ledger, writes down an
+event of its own, asks its gate one study's questions in order and writes every reply into a pipe the moment it has it;
+it is killed with SIGKILL after a random time, or at one exact line of the gate's, the ledger's or the chain's code.
+What the parent reads from the pipe is what an analyst would have received. After every kill it checks:
 
 * every reply received is the one in the ledger, byte for byte, and the one received before for the same question;
-* the ledger verifies, with every head received;
+* the ledger verifies, with every head received, and tells of exactly the answers it holds;
 * the study has spent its share for each entry and never more than its ε, the total never more than the cap;
 * at most one answer is written down as having failed: the one that was being drawn, and not charged.
 
@@ -80,8 +80,8 @@ class HastyTransaction(Transaction):
 
     pipe = -1
 
-    def record(self, entry: Entry, *, study: Study, asked: bytes, replied: bytes) -> None:
-        super().record(entry, study=study, asked=asked, replied=replied)
+    def record(self, entry: Entry, *, study: Study, asked: bytes, replied: bytes, asker: str = "") -> None:
+        super().record(entry, study=study, asked=asked, replied=replied, asker=asker)
         send(self.pipe, replied)
 
 
@@ -97,6 +97,7 @@ def child(world: World, pipe: int, before: Callable[[], None]) -> None:
     with Ledger.open(world.path) as ledger:
         agreed = world.study
         before()
+        ledger.write_event("overrun", {"promised": 1, "needed": 2}, study=agreed.hash)
         door = Gate(table(), agreed, ledger, SecureNoise())
         for number, query in enumerate(script(agreed)):
             reply = door.ask(asked(query, agreed, number))
@@ -169,10 +170,12 @@ def check(world: World, new: list[bytes]) -> None:
         failed = ledger.resume(agreed.hash)
         with ledger.transaction(write=False) as transaction:
             entries = list(transaction.entries())
+            told = [event.question for event in transaction.events.all() if event.what == "answered"]
             stored = {entry.question: transaction.stored(entry.question) for entry in entries}
         faults = verify(ledger, heads=[released(reply).ledger for reply in world.received.values()])
         summary = ledger.summary()
     assert faults == [], faults
+    assert told == [entry.question for entry in entries], "an answer without its event, or an event without its answer"
     for question, reply in world.received.items():
         kept = stored.get(question)
         assert kept is not None, "a release without a charge"

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.holder.gate import Gate
+from panbayes.consortium.holder.consent import Consent
+from panbayes.consortium.holder.gate import Gate, Report
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.dp.noise import Noise
@@ -26,10 +27,17 @@ WAYS: Mapping[str, Way] = {
 """Every way to open an empty ledger for use, by the name of the class method."""
 
 
-def gate(ledger: Ledger, agreed: Study, records: Table | None = None) -> Gate:
+def gate(
+    ledger: Ledger,
+    agreed: Study,
+    records: Table | None = None,
+    *,
+    consent: Consent | None = None,
+    report: Report = lambda _error: None,
+) -> Gate:
     """Return a gate with the noise that goes with the ledger."""
     noise: Noise = SecureNoise() if ledger.durable else SimulatedNoise(0)
-    return Gate(records or table(), agreed, ledger, noise)
+    return Gate(records or table(), agreed, ledger, noise, consent=consent, report=report)
 
 
 def answer(ledger: Ledger, agreed: Study) -> list[bytes]:
@@ -48,6 +56,7 @@ def fill(path: Path, studies: int = 2) -> list[str]:
 def edit(path: Path, *statements: str, values: tuple[object, ...] = ()) -> None:
     """Do what somebody with a database editor would do, who puts the triggers back."""
     connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous=OFF")
     triggers = connection.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for name, _, _ in triggers:
         connection.execute(f"DROP TRIGGER {name}")

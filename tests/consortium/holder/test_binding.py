@@ -17,14 +17,13 @@ from panbayes.consortium.holder.ledger.binding import (
     Earlier,
     Fingerprint,
     Stage,
-    anybodys,
-    fingerprint,
     keyed,
     keyed_earlier,
     keyed_former,
 )
 from panbayes.consortium.holder.ledger.cabinet import _bound_to
 from panbayes.consortium.holder.ledger.chain import Entry
+from panbayes.consortium.holder.ledger.fingerprints import anybodys, fingerprint
 from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
@@ -106,7 +105,7 @@ def test_a_table_is_read_again_as_earlier_versions_did_only_when_asked_and_once(
 
     known = fingerprint(replace(made(), origin=origin()))
     monkeypatch.setattr(Origin, "again", again)
-    monkeypatch.setattr("panbayes.consortium.holder.ledger.binding._reread", lambda _: ())
+    monkeypatch.setattr("panbayes.consortium.holder.ledger.fingerprints._reread", lambda _: ())
     monkeypatch.setattr(Origin, "first", lambda _: asked.append("first"))
     assert not asked
     assert [stage() for stage in known.stages for _ in range(2)][2:] == [Earlier()] * 4

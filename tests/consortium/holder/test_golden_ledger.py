@@ -41,7 +41,7 @@ RHO = ZeroConcentrated(Fraction(243559, 10**7))
 
 
 def test_there_is_one_of_every_version() -> None:
-    files = {path.name for path in FOLDER.glob("*.ledger")}
+    files = {path.name for path in FOLDER.glob("version-*.ledger")}
     assert files == {f"version-{number}.ledger" for number in range(1, newest() + 1)}
 
 
@@ -68,7 +68,9 @@ def test_it_says_what_it_said(way: Callable[[Path], Ledger], golden: Golden, pat
             "counts",
             "tables",
             "choice",
+            *["counts"] * (golden.version > 4),
         ]
+        assert [entry.events is None for entry in ledger.entries()] == [True] * 8 + [False] * (golden.version > 4)
         summary = ledger.summary()
         with ledger.transaction(write=False) as transaction:
             caps = transaction.caps()
@@ -79,16 +81,52 @@ def test_it_says_what_it_said(way: Callable[[Path], Ledger], golden: Golden, pat
     failed = [failure.name for failure in summary.failures]
     assert failed == (["autumn", "frost", "frost", "frost"] if golden.version > 2 else [])
     assert len(summary.paused) == (golden.version > 2)
-    assert [study.closed for study in summary.studies] == [False, False, False, golden.version > 1]
-    assert [(study.name, study.grant, study.spent, study.entries) for study in summary.studies] == [
+    first, later = summary.studies[:4], summary.studies[4:]
+    tenth = Pure(Fraction(1, 10))
+    assert [study.closed for study in first] == [False, False, False, golden.version > 1]
+    assert [(study.name, study.grant, study.spent, study.entries) for study in later] == (
+        [("equinox", tenth, tenth, 1)] if golden.version > 4 else []
+    )
+    assert [(study.name, study.grant, study.spent, study.entries) for study in first] == [
         ("spring", Pure(Fraction(1)), Pure(Fraction(1)), 4),
         ("summer", Pure(Fraction(3, 10)), Pure(Fraction(3, 10)), 1),
         ("autumn", Pure(Fraction(1, 10)), Pure(Fraction(1, 10)), 1),
         ("winter", RHO, ZeroConcentrated(RHO.rho * 3 / 4), 2),
     ]
-    assert summary.spent == ZeroConcentrated((1 + Fraction(9, 100) + Fraction(1, 100)) / 2 + RHO.rho * 3 / 4)
+    squares = 1 + Fraction(9, 100) + Fraction(1, 100) + Fraction(len(later), 100)
+    assert summary.spent == ZeroConcentrated(squares / 2 + RHO.rho * 3 / 4)
     assert caps == [(0, Pure(Fraction(5))), (6, None), (6, ZeroConcentrated(Fraction(2)))]
     assert promises == {("replace", None, None)}
+
+
+def test_events_and_strangers_are_what_they_were(path: Path, golden: Golden) -> None:
+    with Ledger.read(path) as ledger:
+        events, strangers = ledger.events(), ledger.strangers()
+    if golden.version < 5:
+        assert (events, strangers) == ((), ())
+        return
+    analyst = "SHA256:LAj6vTfBVZxJmZRWVB5uBZGYkXvQhT0FqkCqUQ5AK8w"
+    officer = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Yd3Jg0O3C3Wc4q2fZ5yC0d0mJm2m0q8Qb1bV0Gx7u"
+    asked_for = decode_question(golden.exchanges[-1].question)
+    equinox, declined = {event.study for event in events[:-1]}, events[-1].study
+    assert (equinox, declined) == ({asked_for.study}, "0" * 64)
+    assert {event.asker for event in events[:5]} == {analyst}
+    assert {event.asker for event in events[5:]} == {""}
+    assert [event.question == asked_for.id for event in events] == [False, True, True, False, True, *[False] * 3]
+    assert {event.time[:11] for event in events} == {"2026-11-16 "}
+    signature = "-----BEGIN SSH SIGNATURE-----\nnone\n-----END SSH SIGNATURE-----\n"
+    size, sent = len(golden.exchanges[-1].question), len(golden.exchanges[-1].reply)
+    assert [(event.what, event.said) for event in events] == [
+        ("approved", {"key": officer, "statement": "panbayes approval 1\nstudy equinox\n", "signature": signature}),
+        ("answered", {"entry": 9, "received": size, "sent": sent}),
+        ("repeated", {"received": size, "sent": sent}),
+        ("refused", {"code": "not-in-study", "received": size, "sent": 150}),
+        ("overrun", {"promised": 1, "needed": 3}),
+        ("stopped", {"by": "agent", "reason": "two answers took longer than was promised"}),
+        ("resumed", {"by": officer, "reason": "the disk was replaced"}),
+        ("declined", {"by": officer, "reason": "no ethics vote"}),
+    ]
+    assert [(found.what, found.count) for found in strangers] == [("unknown", 1), ("unsigned", 7)]
 
 
 def test_old_questions_get_the_same_bytes_and_cost_nothing(golden: Golden, path: Path) -> None:
@@ -99,7 +137,7 @@ def test_old_questions_get_the_same_bytes_and_cost_nothing(golden: Golden, path:
 
 def test_a_study_that_an_earlier_version_began_is_told_how_to_end(golden: Golden, path: Path) -> None:
     """Of "winter" three quarters are spent, on a choice among others: nothing new is answered, and what was is."""
-    *others, choice = golden.exchanges
+    *others, choice = golden.exchanges[: len(EXCHANGES)]
     winter, (before,) = choice.study, [found for found in others if found.study == choice.study]
     former, first = decode_question(choice.question), decode_question(before.question)
     assert isinstance(former.query, FormerChoiceQuery)

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panbayes.consortium.holder.ledger.binding import Fingerprint, fingerprint, keyed
+from panbayes.consortium.holder.ledger.binding import Fingerprint, keyed
 from panbayes.consortium.holder.ledger.chain import Charge, next_head
+from panbayes.consortium.holder.ledger.fingerprints import fingerprint
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.errors import InternalError, LedgerError

@@ -17,7 +17,8 @@ import pytest
 
 from panbayes.consortium.holder.gate import Gate, Report
 from panbayes.consortium.holder.ledger import file as ledger_file
-from panbayes.consortium.holder.ledger.binding import Fingerprint, fingerprint, keyed
+from panbayes.consortium.holder.ledger.binding import Fingerprint, keyed
+from panbayes.consortium.holder.ledger.fingerprints import fingerprint
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.dp.secure import SecureNoise

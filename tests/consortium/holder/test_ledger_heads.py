@@ -12,6 +12,7 @@ import pytest
 
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.chain import Charge, commitment, next_head, reply_digest, unsalted_head
+from panbayes.consortium.holder.ledger.events import FIRST_DIGEST
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.notes import notes_digest
 from panbayes.consortium.protocol.answers import ParentChoiceAnswer
@@ -49,7 +50,7 @@ class Eve:
         said = (charge.study, charge.question, charge.kind, charge.loss, reply_digest(release, previous=previous))
         if not salted:
             return unsalted_head(Charge(*said), sequence=sequence, previous=previous)
-        committed = commitment(Charge(*said), secret=bytes(32), notes=notes_digest([]))
+        committed = commitment(Charge(*said), secret=bytes(32), notes=notes_digest([]), events=FIRST_DIGEST)
         return next_head(committed, sequence=sequence, previous=previous)
 
 
@@ -129,7 +130,7 @@ def test_one_entry_is_opened_to_an_auditor_and_the_others_stay_hidden(path: Path
     opened = json.loads(told)
     loss = json.dumps(opened["loss"], separators=(",", ":"), sort_keys=True)
     said = [opened["secret"], opened["study"], opened["question"], loss, opened["reply"], opened["notes"]]
-    assert opened["commitment"] == plain_hash(["panbayes commitment 2", *said])
+    assert opened["commitment"] == plain_hash(["panbayes commitment 3", *said, opened["events"]])
     assert opened["head"] == plain_hash(["panbayes entry 2", 2, opened["commitment"], opened["previous"]])
     with Ledger.read(path) as ledger:
         entries = ledger.entries()

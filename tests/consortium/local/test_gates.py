@@ -16,8 +16,8 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger import file as ledger_file
-from panbayes.consortium.holder.ledger.binding import fingerprint
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
+from panbayes.consortium.holder.ledger.fingerprints import fingerprint
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.protocol.envelope import Release

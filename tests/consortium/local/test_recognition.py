@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,8 +18,9 @@ import pytest
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation
-from panbayes.consortium.holder.ledger.binding import fingerprint, keyed, keyed_earlier, keyed_former
+from panbayes.consortium.holder.ledger.binding import keyed, keyed_earlier, keyed_former
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
+from panbayes.consortium.holder.ledger.fingerprints import fingerprint
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.consortium.holder.ledger.versions import newest
@@ -121,7 +121,7 @@ def test_a_ledger_of_any_version_is_found_by_its_records_and_marked_once(version
     golden = Golden(version)
     cabinet = Cabinet.in_state(tmp_path)
     cabinet.make_folder()
-    shutil.move(golden.copy(tmp_path), cabinet.folder / "old.ledger")
+    golden.copy(cabinet.folder)
     old = EXCHANGES[0].study
     for number, schema in enumerate((old.schema, replace(old.schema, name="renamed"))):
         agreed = study("independent", "1/10", name=f"new {number}", schema=schema)
@@ -340,7 +340,7 @@ def test_a_ledger_whose_schemas_are_all_marked_anew_is_not_searched_again(
 ) -> None:
     left_by_version_3(tmp_path, BLANKS, blanks(1))
     ask(BLANKS, "north", blanks(1), tmp_path, name="another")
-    monkeypatch.setattr("panbayes.consortium.holder.ledger.binding.sorted_mark", lambda _: pytest.fail("sorted"))
+    monkeypatch.setattr("panbayes.consortium.holder.ledger.fingerprints.sorted_mark", lambda _: pytest.fail("sorted"))
     ask(BLANKS, "south", blanks(2), tmp_path)
     assert sorted(accounts(tmp_path)) == [1, 2]
 

@@ -4,9 +4,10 @@ One object: ``format`` and ``version``; ``schema`` (the TOML text that a schema 
 ``structure`` (child and parents by name, in order); ``tables`` (one flat list per attribute in schema order, parents
 first and the child running fastest); ``privacy`` (the statement, or null where none is made); ``about`` (a few words);
 ``error`` (what else the measurements would allow, :mod:`panbayes.bayesnet.formats.replicates_json`; where that is not
-known the file has no such field); ``checksum``, the sha256 of the canonical encoding of all the others. White space
-does not matter, every value does. The checksum finds accidents, not forgeries: whoever edits a file on purpose can
-compute a new one.
+known the file has no such field); ``receipts`` (what holders signed, :mod:`panbayes.bayesnet.receipts`; where nobody
+did the file has no such field, and where it has, ``error`` may be null); ``checksum``, the sha256 of the canonical
+encoding of all the others. White space does not matter, every value does. The checksum finds accidents, not forgeries:
+whoever edits a file on purpose can compute a new one.
 
 Numbers are written in the shortest form that reads back to the same double, so saving and loading is exact. A file
 of a newer version is refused; readers for every older version stay here.
@@ -15,7 +16,7 @@ of a newer version is refused; readers for every older version stay here.
 from __future__ import annotations
 
 import hashlib
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from panbayes.bayesnet.factors import Factors
 from panbayes.bayesnet.formats.format import Format
 from panbayes.bayesnet.formats.replicates_json import ReplicatesPart, read_replicates, write_replicates
+from panbayes.bayesnet.receipts import Receipts
 from panbayes.bayesnet.structure import Structure
 from panbayes.errors import InputError
 from panbayes.privacy.statement import PrivacyStatement
@@ -31,9 +33,9 @@ from panbayes.schema.schema import Schema, dump_schema
 __all__ = ["FORMAT", "MODEL", "VERSION", "decode_factors", "encode_factors"]
 
 FORMAT: Final = "panbayes network"
-VERSION: Final = 3
-"""Version 2 keeps the events of the privacy statement's steps, version 3 the error; a network without either is written
-as the version that had neither."""
+VERSION: Final = 4
+"""Version 2 keeps the events of the privacy statement's steps, version 3 the error, version 4 receipts; a network is
+written as the first version that can hold it."""
 
 MAX_BYTES: Final = 1 << 31
 
@@ -79,6 +81,19 @@ class _FileWithError(_BodyWithError, forbid_unknown_fields=True):
     checksum: str
 
 
+class _BodyWithReceipts(_Body, forbid_unknown_fields=True):
+    error: ReplicatesPart | None
+    receipts: Receipts
+
+
+class _FileWithReceipts(_BodyWithReceipts, forbid_unknown_fields=True):
+    checksum: str
+
+
+_Read: TypeAlias = _File | _FileWithError | _FileWithReceipts
+_FILES: Final[dict[int, type[_Read]]] = {1: _File, 2: _File, 3: _FileWithError, 4: _FileWithReceipts}
+
+
 def _checksum(body: _Body) -> str:
     fields = [getattr(body, name) for name in _fields(body)]
     return hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()
@@ -86,7 +101,8 @@ def _checksum(body: _Body) -> str:
 
 def _fields(body: _Body) -> tuple[str, ...]:
     """Name everything but the checksum, in the order in which it is written."""
-    return (_BodyWithError if isinstance(body, _BodyWithError) else _Body).__struct_fields__
+    kinds: tuple[type[_Body], ...] = (_BodyWithReceipts, _BodyWithError, _Body)
+    return next(kind.__struct_fields__ for kind in kinds if isinstance(body, kind))
 
 
 def encode_factors(network: Factors) -> bytes:
@@ -101,9 +117,12 @@ def encode_factors(network: Factors) -> bytes:
         privacy=None if network.privacy is None else network.privacy.to_json(),
         about=dict(network.about),
     )
-    if network.error is not None:
-        parts = {name: getattr(body, name) for name in _Body.__struct_fields__}
-        body = _BodyWithError(**parts, error=write_replicates(network.error))
+    parts = {name: getattr(body, name) for name in _Body.__struct_fields__}
+    error = None if network.error is None else write_replicates(network.error)
+    if network.receipts is not None:
+        body = _BodyWithReceipts(**parts, error=error, receipts=network.receipts)
+    elif error is not None:
+        body = _BodyWithError(**parts, error=error)
     lines = [
         f'"{name}": {_lines(getattr(body, name)) if name in ("structure", "tables") else _text(getattr(body, name))}'
         for name in _fields(body)
@@ -113,6 +132,8 @@ def encode_factors(network: Factors) -> bytes:
 
 
 def _version(network: Factors) -> int:
+    if network.receipts is not None:
+        return 4
     if network.error is not None:
         return 3
     return 2 if network.privacy is not None and network.privacy.has_events else 1
@@ -139,7 +160,7 @@ def decode_factors(data: bytes, *, source: str = "model") -> Factors:
         )
     if header.version < 1:
         raise _damaged(source, "has an impossible version")
-    file = _decoded(data, _File, source) if header.version < 3 else _decoded(data, _FileWithError, source)
+    file = _decoded(data, _FILES[header.version], source)
     if file.checksum != _checksum(file):
         raise _damaged(source, "does not match its own checksum: it was edited or damaged")
     return _network(file, source)
@@ -156,7 +177,7 @@ def _damaged(source: str, found: str) -> InputError:
     return InputError(source, found=found, remedy="use the file as panbayes wrote it, or learn the model again")
 
 
-def _network(file: _File | _FileWithError, source: str) -> Factors:
+def _network(file: _Read, source: str) -> Factors:
     """Rebuild the value; the checksum held, so what fails here was written by something else than panbayes."""
     schema = Schema.parse(file.schema.toml, source=source)
     if schema.hash != file.schema.hash:
@@ -178,8 +199,10 @@ def _network(file: _File | _FileWithError, source: str) -> Factors:
                 raise _damaged(source, f'holds a table of "{schema.attributes[child].name}" of the wrong size')
             tables.append(np.array(values, dtype=np.float64).reshape(shape))
         privacy = None if file.privacy is None else PrivacyStatement.from_json(file.privacy, argument=source)
-        error = read_replicates(file.error, schema) if isinstance(file, _FileWithError) else None
-        return Factors(schema, structure, tuple(tables), privacy, file.about, error)
+        part = None if isinstance(file, _File) else file.error
+        error = None if part is None else read_replicates(part, schema)
+        receipts = file.receipts if isinstance(file, _FileWithReceipts) else None
+        return Factors(schema, structure, tuple(tables), privacy, file.about, error, receipts)
     except InputError as error:
         if error.argument == source:
             raise

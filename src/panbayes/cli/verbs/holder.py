@@ -1,331 +1,34 @@
-"""``panbayes holder``: look after what a holder keeps."""
+"""``panbayes holder``: the holder's side between institutions, and what a holder keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-from panbayes.cli.arguments import AsJson, LedgerFolder
 from panbayes.cli.help import add_command, new_group
-from panbayes.cli.ledger_account import account, facts, failures, unsalted
-from panbayes.cli.text import aligned, emit, plural
-from panbayes.consortium.holder.ledger.cabinet import SUFFIX, Cabinet
-from panbayes.consortium.holder.ledger.chain import loss_text
-from panbayes.consortium.holder.ledger.ledger import Ledger, Summary
-from panbayes.consortium.holder.ledger.verify import verify as verify_ledger
-from panbayes.errors import InputError, LedgerError
-from panbayes.privacy.classes.pure import Pure
-from panbayes.privacy.loss import Loss
-from panbayes.privacy.losses import CLASSES
-from panbayes.privacy.written import parse_epsilon
+from panbayes.cli.holder import ledger
+from panbayes.cli.holder.agent import answer, serve
+from panbayes.cli.holder.approve import approve
+from panbayes.cli.holder.deciding import decline, resume, stop
+from panbayes.cli.holder.init import init
+from panbayes.cli.holder.log import log
+from panbayes.cli.holder.pending import pending
 
 __all__ = ["register"]
 
-HELP = """Look after what a holder keeps: its ledger of privacy spent.
+HELP = """Set up a holder, decide on studies, and look after its ledger of privacy spent.
+
+Between institutions a holder has a file, holder.toml, that says who it is and whom it listens to. Nothing is answered
+that its officers have not approved. In one process, with panbayes learn, only its ledger is kept.
 
 Examples:
     panbayes holder ledger show
 """
-
-LEDGER_HELP = """Show, verify or cap what a holder has spent; close or resume a study.
-
-Every holder has one ledger, a file in which its gate writes down each answer before it gives it.
-
-Examples:
-    panbayes holder ledger show
-    panbayes holder ledger cap north 2.5
-"""
-
-Which = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="LEDGER",
-        help="A ledger file, or the name of a holder that has one in the --state folder.",
-        show_default="every ledger in that folder",
-    ),
-]
-
-OneLedger = Annotated[
-    str,
-    typer.Argument(metavar="LEDGER", help="A ledger file, or the name of a holder that has one in the --state folder."),
-]
 
 
 def register(app: typer.Typer) -> None:
     """Add the group ``holder``."""
-    group, ledger = new_group(HELP), new_group(LEDGER_HELP)
-    for command in (show, verify, cap, close, resume):
-        add_command(ledger, command)
-    add_command(ledger, open_entry, name="open")
-    group.add_typer(ledger, name="ledger")
+    group = new_group(HELP)
+    for command in (init, pending, approve, stop, resume, decline, answer, serve, log):
+        add_command(group, command)
+    ledger.register(group)
     app.add_typer(group, name="holder")
-
-
-def show(ledger: Which = None, state: LedgerFolder = None, as_json: AsJson = False) -> None:
-    """Show what every study has spent, in total, and what the cap leaves.
-
-    With --json, also the commitment and the head of every entry: who has heads from releases can recompute the chain.
-
-    Examples:
-        panbayes holder ledger show
-        panbayes holder ledger show north --json
-    """
-    data: list[dict[str, object]] = []
-    lines: list[str] = []
-    for path in _chosen(ledger, state):
-        with Ledger.read(path) as opened:
-            summary = opened.summary()
-            entries = opened.entries()
-        data.append(
-            {
-                **facts(path, summary),
-                "entries": [
-                    {"sequence": entry.sequence, "commitment": entry.commitment, "head": entry.head}
-                    for entry in entries
-                ],
-            }
-        )
-        lines += account(path, summary)
-    emit(data, lines, as_json=as_json)
-
-
-def verify(
-    ledger: Which = None,
-    state: LedgerFolder = None,
-    head: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HASH", help="A head that came with a release: it must be in the chain. Repeatable."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Recompute everything in a ledger; exit with 5 if anything does not hold together.
-
-    Examples:
-        panbayes holder ledger verify
-        panbayes holder ledger verify north
-    """
-    faults: dict[str, list[str]] = {}
-    told: dict[str, str] = {}
-    for path in _chosen(ledger, state):
-        try:
-            with Ledger.read(path) as opened:
-                faults[str(path)] = verify_ledger(opened, heads=head or ())
-                told[str(path)] = unsalted(opened.summary().unsalted)
-        except LedgerError as error:
-            faults[str(path)] = [error.found]
-    unsound = [(path, fault) for path, its_faults in faults.items() for fault in its_faults]
-    if as_json or not unsound:
-        emit(
-            {"sound": not unsound, "faults": faults},
-            [f"{path}: every entry, sum, question and reply is as it was written.{told[path]}" for path in faults],
-            as_json=as_json,
-        )
-    if unsound:
-        path_of_first, first = unsound[0]
-        more = len(unsound) - 1
-        raise LedgerError(
-            path_of_first,
-            found=first + (f" (and {more} further faults: --json lists them)" if more else ""),
-            remedy="stop answering from it and find out what happened; SECURITY.md says what it means",
-        )
-
-
-def open_entry(
-    ledger: OneLedger,
-    entry: Annotated[int, typer.Argument(metavar="ENTRY", help="The number of the entry.", min=1)],
-    state: LedgerFolder = None,
-    as_json: AsJson = False,
-) -> None:
-    """Open one entry to an auditor: everything that its commitment hashes, with the secret.
-
-    Whoever sees it can check the commitment, and test guesses about this one reply. All other entries stay hidden.
-
-    Examples:
-        panbayes holder ledger open north 3
-        panbayes holder ledger open north 3 --json
-    """
-    (path,) = _chosen(ledger, state)
-    with Ledger.read(path) as opened:
-        entries = opened.entries()
-        before = opened.summary().first
-    if entry > len(entries):
-        raise InputError("ENTRY", found=f"found {entry}", remedy=f"the ledger has the entries 1 to {len(entries)}")
-    found = entries[entry - 1]
-    previous = entries[entry - 2].head if entry > 1 else before
-    data: dict[str, object] = {
-        "sequence": found.sequence,
-        "secret": None if found.secret is None else found.secret.hex(),
-        "study": found.study,
-        "question": found.question,
-        "kind": found.kind,
-        "loss": found.loss.json(),
-        "reply": found.reply,
-        "notes": found.notes,
-        "commitment": found.commitment,
-        "previous": previous,
-        "head": found.head,
-    }
-    rows = [
-        (name, loss_text(found.loss) if name == "loss" else "none: unsalted" if value is None else str(value))
-        for name, value in data.items()
-    ]
-    emit(data, aligned(rows, indent=0), as_json=as_json)
-
-
-def close(
-    ledger: OneLedger,
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="The study: its hash or how that begins, or its name.")],
-    state: LedgerFolder = None,
-    as_json: AsJson = False,
-) -> None:
-    """Close a study for good: it gets no further answers, and the cap gets back what it has not spent.
-
-    What it was told already it can still ask for again.
-
-    Examples:
-        panbayes holder ledger close north study
-    """
-    (path,) = _chosen(ledger, state)
-    with Ledger.open(path) as opened:
-        opened.close_study(_study(study, opened.summary()))
-        summary = opened.summary()
-    emit(facts(path, summary), account(path, summary), as_json=as_json)
-
-
-def resume(
-    ledger: OneLedger,
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="The study: its hash or how that begins, or its name.")],
-    state: LedgerFolder = None,
-    as_json: AsJson = False,
-) -> None:
-    """Look at the answers to a study that failed, and let it go on.
-
-    A study is paused when three of its answers have failed since its holder last looked: an answer that fails is not
-    charged for, and that it failed may tell something about the records. What is shown is for the holder's eyes.
-
-    Examples:
-        panbayes holder ledger resume north study
-    """
-    (path,) = _chosen(ledger, state)
-    with Ledger.open(path) as opened:
-        opened.write_cut_off()
-        chosen, name = _known_study(study, opened.summary())
-        failed = opened.resume(chosen)
-    data = {"ledger": str(path), "study": chosen, "failed": [asdict(failure) for failure in failed]}
-    lines = [f"{path}"]
-    if failed:
-        rows = [("when", "question", "kind", "failed by")]
-        lines += aligned([*rows, *((f.time, f.question[:12], f.kind, f.error) for f in failed)])
-        lines.append(f"  {plural(len(failed), 'answer')} to {name} ({chosen[:12]}) failed; the study goes on.")
-    else:
-        lines.append(f"  No answer to {name} ({chosen[:12]}) has failed since you last looked.")
-    emit(data, lines, as_json=as_json)
-
-
-def cap(
-    ledger: OneLedger,
-    epsilon: Annotated[
-        str,
-        typer.Argument(
-            metavar="EPSILON",
-            help="What all studies together may spend: ε, such as 2.5; or rho=0.05, for zero-concentrated privacy; or "
-            "none, for no cap.",
-        ),
-    ],
-    state: LedgerFolder = None,
-    new: Annotated[bool, typer.Option("--new", help="Make the ledger if there is none.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Set what all studies together may spend.
-
-    What is spent already stays spent.
-
-    Examples:
-        panbayes holder ledger cap north 2.5
-        panbayes holder ledger cap west 1 --new
-    """
-    limit = None if epsilon == "none" else _limit(epsilon)
-    path = _path(ledger, state)
-    if not path.exists() and not new:
-        raise _absent(ledger, path)
-    if new:
-        Cabinet(path.parent).make_folder(argument="LEDGER")
-    with Ledger.open(path, create=new) as opened:
-        opened.set_cap(limit)
-        summary = opened.summary()
-    emit(facts(path, summary), account(path, summary), as_json=as_json)
-
-
-def _limit(text: str) -> Loss:
-    """Read a cap: a number is ε, and KEY=NUMBER the amount of the class of privacy that has this key."""
-    key, _, amount = text.rpartition("=")
-    nothing = next((nothing for nothing in CLASSES.values() if nothing.key == key), None)
-    if nothing is None:
-        return Pure(parse_epsilon(text, argument="EPSILON"))
-    return nothing.with_amount(parse_epsilon(amount, argument="EPSILON"))
-
-
-def _path(ledger: str, state: Path | None) -> Path:
-    """Return the file that is meant: one of that name, or the ledger of a holder of that name."""
-    path = Path(ledger)
-    if path.exists() or path.suffix == SUFFIX or len(path.parts) > 1:
-        return path
-    try:
-        return Cabinet.in_state(state).path(ledger)
-    except UnicodeEncodeError:
-        raise InputError(
-            "LEDGER", found=f'"{ledger}" is no name of a holder', remedy="give a name in UTF-8, or a ledger file"
-        ) from None
-
-
-def _absent(ledger: str, path: Path) -> InputError:
-    return InputError(
-        "LEDGER",
-        found=f'"{ledger}" is no ledger file, and no holder of that name has one ({path})',
-        remedy="run `panbayes holder ledger show` to see which there are, or make one with `cap … --new`",
-    )
-
-
-def _chosen(ledger: str | None, state: Path | None) -> list[Path]:
-    if ledger is not None:
-        path = _path(ledger, state)
-        if not path.exists():
-            raise _absent(ledger, path)
-        return [path]
-    cabinet = Cabinet.in_state(state)
-    paths = cabinet.files()
-    if not paths:
-        raise InputError(
-            "--state",
-            found=f"{cabinet.folder} has no ledgers",
-            remedy="give another --state DIR, or a ledger file; ledgers are made by `panbayes learn`",
-        )
-    return paths
-
-
-def _study(text: str, summary: Summary) -> str:
-    """Return the hash of the study that is meant."""
-    return _one_study(text, {s.study: s.name for s in summary.studies}, "that has begun")
-
-
-def _known_study(text: str, summary: Summary) -> tuple[str, str]:
-    """Return the hash and the name of the study that is meant, also of one whose answers have all failed."""
-    names = {s.study: s.name for s in summary.studies} | dict(failures(summary).keys())
-    chosen = _one_study(text, names, "that was answered, or was to be,")
-    return chosen, names[chosen]
-
-
-def _one_study(text: str, names: Mapping[str, str], which: str) -> str:
-    """Return the hash of the one study of ``names`` that is meant."""
-    alike = [study for study, name in names.items() if name == text or (len(text) >= 8 and study.startswith(text))]
-    if len(alike) != 1:
-        raise InputError(
-            "STUDY",
-            found=f'{"more than one study" if alike else "no study"} {which} is "{text}"',
-            remedy="give its hash as `panbayes holder ledger show` does, or its name",
-        )
-    return alike[0]

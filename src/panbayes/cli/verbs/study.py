@@ -129,10 +129,12 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         cost += f"; a person has at most {plural(unit.max_records, 'record')}"
     chosen = ", ".join(f"{key} = {value}" for key, value in chosen_keys(study).items() if key != "epsilon")
     return [
+        *study.about.given.items(),
         ("strategy", f"{study.strategy}: {study.how.summary}"),
         ("costs", cost),
         ("protects", neighbours(study.adjacency, unit="person" if unit else "record")),
         *([("waits for", _waits(study))] if study.private else []),
+        *([("if one is missing", study.when_missing)] if study.private and study.missing != "wait" else []),
         ("schema", f"{schema.name} ({schema.status}), {plural(len(schema), 'attribute')}"),
         *([("chosen", chosen)] if chosen else []),
         ("hash", study.hash),

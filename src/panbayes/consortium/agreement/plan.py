@@ -10,15 +10,21 @@ Everything here is a pure function of public values, so a refusal reveals nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Generic
 
 from panbayes.consortium.protocol.queries import Query, QueryType, kind_of
 from panbayes.privacy.composition import Step
+from panbayes.privacy.events import Together
 from panbayes.privacy.loss import Loss, total
 
-__all__ = ["Fixed", "Plan", "Stage"]
+__all__ = ["ENVELOPE_BYTES", "NUMBER_BYTES", "Fixed", "Plan", "Stage"]
+
+NUMBER_BYTES: Final = 8
+ENVELOPE_BYTES: Final = 512
+"""What a number of an answer takes at most, and what stands around all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,8 @@ class Stage(Generic[QueryType]):
     ``loss`` is what each costs; None where the asker divides what the study grants as it goes. ``fixed`` fields must
     have these values; ``rule`` says what is wrong with the others, if anything. ``steps`` tell people what all of them
     together spend, ``words`` name what is asked for, ``most`` how large a question may be. All holders are
-    asked at the same time, but for so many of the questions as are put to one after another, in ``turns``.
+    asked at the same time, but for so many of the questions as are put to one after another, in ``turns``. An answer
+    holds at most so many ``numbers``: counts, or places of what was chosen.
 
     A question is judged before anything else is done with it, so fixed fields and rule take a time that follows the
     length of the question, whatever it says; and what they let pass costs a holder no more than ``most`` says.
@@ -57,6 +64,7 @@ class Stage(Generic[QueryType]):
     rule: Callable[[QueryType], str | None] | None = None
     steps: tuple[Step, ...] = ()
     turns: int = 0
+    numbers: int = 0
 
     @property
     def kind(self) -> str:
@@ -66,6 +74,23 @@ class Stage(Generic[QueryType]):
     def ask(self, **free: Any) -> QueryType:
         """Build a query: the fixed fields as the study says, the others as given."""
         return self.query(**{name: wanted.value for name, wanted in self.fixed.items()}, **free)
+
+    def steps_after(self, asked: int) -> tuple[Step, ...]:
+        """Describe what so many of its questions spend: fewer than all where a holder dropped out.
+
+        Where the steps do not say what one question spends, all of them are meant, which is not less.
+        """
+        if asked >= self.times:
+            return self.steps
+        return tuple(self._part(step, asked) for step in self.steps) if asked else ()
+
+    def _part(self, step: Step, asked: int) -> Step:
+        """Take so many of the events of a step that has one for each question."""
+        if self.loss is None or len(self.steps) > 1 or not isinstance(step.event, Together):
+            return step
+        if step.event.times != self.times:
+            return step
+        return Step.of(f"{asked} of {step.what}", replace(step.event, times=asked), loss=self.loss.times(asked))
 
     def complaint(self, query: Query) -> str | None:
         """Return what is wrong with a query of this kind, None if the study may ask it."""
@@ -113,6 +138,21 @@ class Plan:
     def round_trips(self, holders: int) -> int:
         """Return how often so many holders have to be waited for at most."""
         return sum(stage.times + stage.turns * (holders - 1) for stage in self.stages)
+
+    def steps_after(self, asked: Iterable[Query]) -> tuple[Step, ...]:
+        """Describe what these questions spend together, step by step, where the plan fixes it."""
+        times = Counter(kind_of(query) for query in asked)
+        return tuple(step for stage in self.stages for step in stage.steps_after(times[stage.kind]))
+
+    @property
+    def answers(self) -> int:
+        """How many answers one holder gives at most."""
+        return sum(stage.times for stage in self.stages)
+
+    @property
+    def answer_bytes(self) -> int:
+        """How many bytes all answers of one holder have together at most."""
+        return sum(stage.times * (ENVELOPE_BYTES + NUMBER_BYTES * stage.numbers) for stage in self.stages)
 
     @property
     def steps(self) -> tuple[Step, ...]:

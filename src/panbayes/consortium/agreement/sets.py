@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import combinations
 from math import comb
 
-from panbayes.consortium.agreement.limits import cells_text
+from panbayes.consortium.agreement.limits import MAX_CELLS, cells_text
 from panbayes.consortium.agreement.plan import Fixed, Stage
 from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.protocol.queries import TablesQuery, ratio
@@ -63,4 +63,5 @@ def tables_stage(
         },
         rule=rule,
         steps=(tables_step(terms, loss, tables=tables, what=what),),
+        numbers=min(cells, MAX_CELLS),
     )

@@ -9,6 +9,7 @@ A study is known by the hash of its content and of its schema's; comments, key o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -18,9 +19,12 @@ from panbayes.consortium.agreement.plan import Plan
 from panbayes.consortium.agreement.strategy import Strategy, strategies
 from panbayes.consortium.agreement.terms import STUDY_VERSION, Terms
 from panbayes.errors import nearest
-from panbayes.schema.declaration import Declaration
+from panbayes.schema.declaration import Declaration, fields_of, located, read_fields
+from panbayes.schema.schema import Schema
+from panbayes.schema.toml_reader import Document
+from panbayes.schema.toml_writer import toml_text
 
-__all__ = ["STUDY_FILE", "Study"]
+__all__ = ["STUDY_FILE", "Study", "dump_study"]
 
 
 class Study(Terms):
@@ -49,6 +53,16 @@ class Study(Terms):
     def load(cls, path: str | Path) -> Study:
         """Read a study file and the schema it names."""
         return STUDY_FILE.load(path)
+
+    @classmethod
+    def parse(cls, text: str, *, schema: Schema, source: str = "study") -> Study:
+        """Read a study from TOML text with a ``schema`` at hand; the file that the text names is not looked for."""
+        root = Document.parse(text, source=source).root()
+        root.version(STUDY_VERSION)
+        root.text("schema", expected="the schema file")
+        values = read_fields(root, [field for field in fields_of(cls) if field.name != "schema"])
+        with located(root):
+            return cls(**values, schema=schema, source=source)
 
     @property
     def how(self) -> Strategy:
@@ -88,3 +102,12 @@ strategy = "adaptive"
 epsilon = 1.0
 """,
 )
+
+
+def dump_study(study: Study, *, schema: str = "schema.toml") -> str:
+    """Write a study as TOML that holds every key; ``schema`` is what it calls the file of its schema.
+
+    :meth:`Study.parse` of the text, with the same schema, gives an equal study.
+    """
+    named = replace(study, schema=replace(study.schema, source=schema))
+    return toml_text(named, STUDY_VERSION)

@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from panbayes.bayesnet.learning.scores.registry import scores
+from panbayes.consortium.agreement.about import ABOUT, UNTOLD, About
 from panbayes.errors import InputError
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.events import Rule
 from panbayes.privacy.loss import Loss
 from panbayes.privacy.losses import grant
-from panbayes.privacy.written import Written, parse_epsilon, parse_number
+from panbayes.privacy.written import Written, parse_epsilon, parse_number, show_fraction
 from panbayes.schema.declaration import Key, Kind, content, hashed_text
 from panbayes.schema.kinds import choice, either, ratio, text, whole_number
 from panbayes.schema.schema import Schema
 from panbayes.schema.toml_reader import Section
 from panbayes.schema.toml_writer import toml_value
 
-__all__ = ["CLIPS", "LEARNERS", "STUDY_VERSION", "Choices", "Clip", "Degree", "Learner", "Terms", "granted"]
+__all__ = ["CLIPS", "LEARNERS", "STUDY_VERSION", "Choices", "Clip", "Degree", "Learner", "Missing", "Terms", "granted"]
 
 STUDY_VERSION: Final = 1
 
@@ -35,6 +36,7 @@ Learner: TypeAlias = Literal["greedy", "chow-liu", "penalised", "hill-climbing"]
 Clip: TypeAlias = Literal["analyst", "holder"]
 Degree: TypeAlias = int | Literal["auto"]
 Choices: TypeAlias = Literal["together", "turns"]
+Missing: TypeAlias = Literal["wait", "stop", "continue"]
 LEARNERS: Final[tuple[Learner, ...]] = get_args(Learner)
 CLIPS: Final[tuple[Clip, ...]] = get_args(Clip)
 
@@ -48,6 +50,9 @@ def _schema_file() -> Kind[Schema]:
 
     return Kind(words, read, lambda schema: toml_value(schema.source), lambda schema: schema.hash)
 
+
+MOST_PATIENCE: Final = 100_000
+"""Hours that a round may wait at most: some eleven years."""
 
 _EPSILON: Final = ratio('a number such as 1.0, or a quotient such as "1/3"')
 _DEGREE: Final = either(whole_number(), choice(("auto",)))
@@ -149,6 +154,36 @@ class Terms:
             added=True,
         ),
     ] = "turns"
+    missing: Annotated[
+        Missing,
+        Key(
+            choice(get_args(Missing)),
+            "what happens while a holder has not answered: the round waits for it; or, after the study's patience, the "
+            "run stops, or continues without the holder for good",
+            added=True,
+        ),
+    ] = "wait"
+    quorum: Annotated[
+        int | None,
+        Key(
+            whole_number("a whole number such as 2"),
+            'with missing = "continue": so many holders must be left, or else the round waits on',
+            default='required with "continue", and allowed with it alone',
+            added=True,
+        ),
+    ] = None
+    patience: Annotated[
+        Fraction | None,
+        Key(
+            ratio("hours, such as 72"),
+            "how many hours a round waits for a holder before it is taken for missing",
+            default='required with missing = "stop" or "continue"',
+            added=True,
+        ),
+    ] = None
+    about: Annotated[
+        About, Key(ABOUT, "who asks, why, and until when: what people read before they agree", added=True)
+    ] = UNTOLD
     source: str = field(default="study", compare=False)
 
     def __init__(
@@ -170,6 +205,10 @@ class Terms:
         delta: Written = delta,
         target: str | None = None,
         choices: Choices = choices,
+        missing: Missing = missing,
+        quorum: int | None = None,
+        patience: Written | None = None,
+        about: About = about,
         source: str = "study",
     ) -> None:
         """Read the numbers exactly, and check every field alone."""
@@ -190,6 +229,10 @@ class Terms:
             "delta": parse_number(delta, argument=f"{source}, delta"),
             "target": target,
             "choices": choices,
+            "missing": missing,
+            "quorum": quorum,
+            "patience": None if patience is None else parse_number(patience, argument=f"{source}, patience"),
+            "about": about,
             "source": source,
         }
         for key, value in given.items():
@@ -215,6 +258,29 @@ class Terms:
             self.schema.index(self.first, argument=f"{self.source}, first")
         if self.target is not None:
             self.schema.index(self.target, argument=f"{self.source}, target")
+        if not isinstance(self.about, About):
+            raise self.error("about", f"found a {type(self.about).__name__}", "give an About, such as About(purpose=…)")
+        self._check_missing()
+
+    def _check_missing(self) -> None:
+        """Refuse a rule that does not say when it holds, and numbers that no rule reads."""
+        self.check_choice("missing", get_args(Missing))
+        if self.missing == "continue" and self.quorum is None:
+            raise self.error("quorum", "is missing", "say how many holders must be left, such as quorum = 2")
+        if self.quorum is not None:
+            if self.missing != "continue":
+                raise self.error("quorum", f'found with missing = "{self.missing}"', 'leave it out, or give "continue"')
+            if type(self.quorum) is not int or self.quorum < 1:
+                raise self.error("quorum", f"found {self.quorum!r}", "give a whole number of holders, 1 or more")
+        if self.missing != "wait" and self.patience is None:
+            raise self.error("patience", "is missing", "say how many hours a round waits, such as patience = 72")
+        if self.patience is not None:
+            if self.missing == "wait":
+                raise self.error(
+                    "patience", 'found with missing = "wait"', 'leave it out, or give "stop" or "continue"'
+                )
+            if not 0 < self.patience <= MOST_PATIENCE:
+                raise self.error("patience", f"found {float(self.patience):g}", "give hours above 0, such as 72")
 
     def error(self, key: str, found: str, remedy: str) -> InputError:
         """Build an error about a field."""
@@ -236,6 +302,23 @@ class Terms:
     def target_attribute(self) -> int | None:
         """The position of the attribute that the model is to predict, if there is one."""
         return None if self.target is None else self.schema.index(self.target)
+
+    @property
+    def when_missing(self) -> str:
+        """What happens while a holder has not answered, in words."""
+        if self.missing == "wait":
+            return "every round waits until all holders have answered"
+        if self.missing == "stop":
+            return f"the run stops if a holder has not answered within {self.hours}"
+        left = "one holder is" if self.quorum == 1 else f"{self.quorum} holders are"
+        return f"a holder that has not answered within {self.hours} is left out from then on, as long as {left} left"
+
+    @property
+    def hours(self) -> str:
+        """How long a round waits for a holder before the rule for missing ones holds, in words."""
+        if self.patience is None:
+            return "any time"
+        return f"{show_fraction(self.patience)} hour{'' if self.patience == 1 else 's'}"
 
     @property
     def holder_clips(self) -> bool:

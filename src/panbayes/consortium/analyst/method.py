@@ -12,11 +12,12 @@ from functools import cache
 
 from panbayes.bayesnet.network import Network
 from panbayes.consortium.agreement.strategy import strategies
+from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.holders import Holders
 from panbayes.discovery import registry
 from panbayes.errors import InputError
 
-__all__ = ["Method", "learn_from", "methods"]
+__all__ = ["Method", "check_number", "learn_from", "methods"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,18 @@ def methods() -> dict[str, Method]:
     return registry("panbayes.consortium.analyst.strategies", Method, lambda method: method.strategy)
 
 
+def check_number(study: Study, holders: int) -> None:
+    """Refuse more holders than the study's strategy learns from."""
+    if holders > 1 and not strategies()[study.strategy].several:
+        raise InputError(
+            f"{study.source}, strategy",
+            found=f'"{study.strategy}" learns from one holder, found {holders}',
+            remedy='give one, or use "adaptive", which learns from any number',
+        )
+
+
 def learn_from(holders: Holders) -> Network:
     """Learn a network by the study's strategy."""
     study = holders.study
-    if len(holders.names) > 1 and not strategies()[study.strategy].several:
-        raise InputError(
-            f"{study.source}, strategy",
-            found=f'"{study.strategy}" learns from one holder, found {len(holders.names)}',
-            remedy='give one, or use "adaptive", which learns from any number',
-        )
+    check_number(study, len(holders.names))
     return methods()[study.strategy].learn(holders)

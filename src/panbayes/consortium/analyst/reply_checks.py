@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Final
 
+from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.protocol.answers import (
     GroupedTablesAnswer,
     ModelAnswer,
@@ -20,7 +21,7 @@ from panbayes.consortium.protocol.answers import (
     TablesAnswer,
 )
 from panbayes.consortium.protocol.cells import Cells, unpack_cells
-from panbayes.consortium.protocol.envelope import Release
+from panbayes.consortium.protocol.envelope import Question, Refusal, Release, Reply
 from panbayes.consortium.protocol.queries import (
     GroupedTablesQuery,
     Grouping,
@@ -33,7 +34,7 @@ from panbayes.consortium.protocol.queries import (
 )
 from panbayes.exact.score_rounding import MAX_RECORDS
 
-__all__ = ["MAX_COUNT", "GarbageError", "check_release", "public_size"]
+__all__ = ["MAX_COUNT", "GarbageError", "NoiseError", "check_release", "check_reply", "public_size"]
 
 MAX_COUNT: Final = 2**53
 """The largest count taken for one: sums over a thousand holders then fit 64 bits."""
@@ -41,6 +42,29 @@ MAX_COUNT: Final = 2**53
 
 class GarbageError(Exception):
     """The release cannot be an answer to the query."""
+
+
+class NoiseError(GarbageError):
+    """The release has the other kind of noise than the run takes."""
+
+
+def check_reply(reply: Reply, asked: Question, study: Terms, *, simulated: bool, size: int | None) -> None:
+    """Check a reply against the question, the study, the kind of noise and the number of people said before.
+
+    A refusal need not say which question it is to: one that could not be read has no id.
+    """
+    if reply.id != asked.id and not (isinstance(reply, Refusal) and not reply.id):
+        raise GarbageError("the reply is to another question")
+    if isinstance(reply, Refusal):
+        return
+    if reply.private == simulated:
+        found = "secure" if reply.private else "simulated"
+        raise NoiseError(f"{found} noise; this run takes the other kind only")
+    if (reply.size is None) != (study.adjacency == "add-remove"):
+        raise GarbageError("the number of its people came where it is private, or did not where it is public")
+    check_release(reply, asked.query, study.schema.sizes)
+    if size not in (None, reply.size):
+        raise GarbageError("its number of people changed during the run")
 
 
 def check_release(release: Release, query: Query, sizes: Sequence[int]) -> None:

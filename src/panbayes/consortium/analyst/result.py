@@ -20,7 +20,10 @@ from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.checks import fixed_degree
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import Terms
+from panbayes.consortium.analyst.attendance import Attendance, attendance_notes
+from panbayes.consortium.analyst.holders import Holders
 from panbayes.consortium.protocol.envelope import Release
+from panbayes.errors import InternalError
 from panbayes.privacy.composition import Composition, Parallel, PostProcessed, Sequential, Step
 from panbayes.privacy.statement import PrivacyStatement, implied_note
 
@@ -46,18 +49,19 @@ def learn_structure(terms: Terms, counts: Counts) -> Structure:
             return greedy(counts, fixed_degree(terms), first=first)
 
 
-def fitted(study: Study, structure: Structure, counts: Counts, releases: Mapping[str, Release]) -> Network:
-    """Fit the tables of a structure to pooled counts; every holder has spent what the study's plan says.
+def fitted(holders: Holders, structure: Structure, counts: Counts, releases: Mapping[str, Release]) -> Network:
+    """Fit the tables of a structure to pooled counts; holders have spent what the plan says of their questions.
 
     Thesis: Algorithm "Distributed BN Parameter Learning", after the counts have been retrieved.
     """
-    spent = dict.fromkeys(releases, study.plan.steps)
+    plan = holders.study.plan
+    spent = {name: plan.steps_after(one.query for one in asked) for name, asked in holders.attendance.items() if asked}
     private = all(release.private for release in releases.values())
-    return finish(study, structure, fit_tables(structure, counts, smoothing=SMOOTHING), spent, private=private)
+    return finish(holders, structure, fit_tables(structure, counts, smoothing=SMOOTHING), spent, private=private)
 
 
 def finish(
-    study: Study,
+    holders: Holders,
     structure: Structure,
     tables: Sequence[FloatArray],
     spent: Mapping[str, Sequence[Step]],
@@ -65,8 +69,15 @@ def finish(
     private: bool,
     error: Replicates | None = None,
 ) -> Network:
-    """Put a network together with the statement of what each holder's people ``spent``; ``error`` where it is known."""
-    statement = state(study, spent, private=private)
+    """Put a network together with the statement of what each holder's people ``spent``; ``error`` where it is known.
+
+    Whoever was asked anything has spent something, also a holder that dropped out before it answered.
+    """
+    study, attendance = holders.study, holders.attendance
+    unsaid = {name for name, asked in attendance.items() if asked} ^ spent.keys()
+    if unsaid:
+        raise InternalError(f"{min(unsaid)} was asked and is not said to have spent anything, or the other way round")
+    statement = state(study, spent, private=private, attendance=attendance)
     return Network(study.schema, structure, tuple(tables), statement, about(study, spent), error)
 
 
@@ -76,7 +87,9 @@ def about(study: Study, holders: Mapping[str, object]) -> dict[str, str]:
     return {"study": study.name, "strategy": study.strategy, **target, "holders": ", ".join(sorted(holders))}
 
 
-def state(study: Study, spent: Mapping[str, Sequence[Step]], *, private: bool) -> PrivacyStatement:
+def state(
+    study: Study, spent: Mapping[str, Sequence[Step]], *, private: bool, attendance: Attendance
+) -> PrivacyStatement:
     """Return the statement: every holder protects its own people, at what was spent of theirs."""
     parts = tuple(Sequential(tuple(steps)) for _, steps in sorted(spent.items()))
     whole: Composition = parts[0] if len(parts) == 1 else Parallel(parts, study.adjacency, separate=True)
@@ -91,6 +104,7 @@ def state(study: Study, spent: Mapping[str, Sequence[Step]], *, private: bool) -
             *([implied_note(grant, epsilon=study.epsilon, delta=study.delta)] if study.epsilon and study.delta else []),
             *([f"At most {unit.max_records} records of a person were used."] if unit else []),
             *(["A person held by h of the holders is protected at h times this loss."] if len(parts) > 1 else []),
+            *attendance_notes(attendance),
         ),
         versions={"panbayes": __version__},
         private=private,

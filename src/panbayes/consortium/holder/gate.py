@@ -23,6 +23,10 @@ What fails in step 5 may have failed because of the records, and nothing was cha
 counted, whatever ended it (:mod:`panbayes.consortium.holder.ledger.attempts`), and the third time pauses the study
 until the holder looks. What steps 1 to 4 refuse depends on public facts, and does not count.
 
+A gate between institutions has a :class:`~panbayes.consortium.holder.consent.Consent`. It is asked in the transaction
+of step 3, before anything else, and before a refusal is told: without consent, whatever was asked, and whether it was
+answered before, is `unavailable`. In one process, where whoever runs it is the holder, there is none to ask.
+
 Whatever arrives, :meth:`Gate.ask` returns bytes: a release or a refusal. The text of a refusal depends on public facts:
 the question, the study, the schema, what this study has spent. What goes wrong inside (a full disk, a ledger of other
 records, a bug) is `unavailable` to the asker and told in full to ``report`` only, for the holder's eyes.
@@ -31,15 +35,18 @@ records, a bug) is `unavailable` to the asker and told in full to ``report`` onl
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.holder.consent import Consent, NoConsentError
 from panbayes.consortium.holder.handler import handler_of
 from panbayes.consortium.holder.ledger.attempts import Attempt
-from panbayes.consortium.holder.ledger.binding import Fingerprint, anybodys, fingerprint
+from panbayes.consortium.holder.ledger.binding import Fingerprint
 from panbayes.consortium.holder.ledger.chain import Charge, reply_digest
+from panbayes.consortium.holder.ledger.fingerprints import anybodys, fingerprint
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.holder.private_counts import PrivateCounts
@@ -53,12 +60,31 @@ from panbayes.tables.counter import Counter
 from panbayes.tables.reading import SpooledTable
 from panbayes.tables.table import Table
 
-__all__ = ["Gate", "Report"]
+__all__ = ["Gate", "Outcome", "Report"]
 
 Report: TypeAlias = Callable[[BaseException], None]
 """Who on the holder's side is told what went wrong."""
 
 MAX_TEXT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a ``question`` (its id), for whoever carries the ``reply``; ``code`` is that of a refusal.
+
+    Only what was "answered" has been written down; for the others there is
+    :meth:`~panbayes.consortium.holder.ledger.ledger.Ledger.write_event`.
+    """
+
+    reply: bytes
+    what: Literal["answered", "repeated", "refused"]
+    question: str
+    code: RefusalCode | None = None
+
+    @property
+    def withheld(self) -> bool:
+        """Whether another institution is told nothing: its question waits until the holder's side has changed."""
+        return self.code in ("unavailable", "paused")
 
 
 class _RefusedError(Exception):
@@ -96,10 +122,12 @@ class Gate:
         *,
         report: Report = _silent,
         records: Fingerprint | None = None,
+        consent: Consent | None = None,
     ) -> None:
         """Stand between the records that ``counter`` counts and the askers of ``study``.
 
         ``records`` is what they are known by; only records at hand, a table or a spooled one, need not say.
+        ``consent`` says whether the study may be answered; None where whoever runs this process has decided that.
         """
         if ledger.durable != noise.private:
             raise ValueError("a durable ledger and secure noise go together, as do one in memory and simulated noise")
@@ -112,26 +140,32 @@ class Gate:
         self._ledger = ledger
         self._noise = noise
         self._report = report
+        self._consent = consent
         self._records = records or _known_by(counter, durable=ledger.durable)
         ledger.bind(facts.schema.hash, self._records)
 
-    def ask(self, data: bytes) -> bytes:
+    def ask(self, data: bytes, *, asker: str = "") -> bytes:
         """Answer a question; see the module. Never raises for anything that ``data`` may hold."""
+        return self.settle(data, asker=asker).reply
+
+    def settle(self, data: bytes, *, asker: str = "") -> Outcome:
+        """Answer a question of ``asker``, by the fingerprint of a key, and tell what became of it."""
         question_id = ""
         try:
-            question = decode_question(data)
-            question_id = question.id
-            self._check(question)
-            return self._settle(question)
-        except WrongIdError as error:
-            return _refuse(error.id, "wrong-id", str(error))
-        except MalformedError as error:
-            return _refuse("", "malformed", str(error))
-        except _RefusedError as refused:
-            return _refuse(question_id, refused.code, refused.text)
+            try:
+                question = decode_question(data)
+                question_id = question.id
+                self._check(question)
+                return self._settle(question, asker)
+            except WrongIdError as error:
+                return self._refuse(error.id, "wrong-id", str(error))
+            except MalformedError as error:
+                return self._refuse("", "malformed", str(error))
+            except _RefusedError as refused:
+                return self._refuse(question_id, refused.code, refused.text)
         except _UnavailableError as failure:
             self._report(failure.__cause__ or failure)
-            return _refuse(question_id, "unavailable", "this holder cannot answer now; ask again later")
+            return _refusal(question_id, "unavailable", "this holder cannot answer now; ask again later")
 
     def _check(self, question: Question) -> None:
         """Check everything that depends on public facts alone."""
@@ -159,19 +193,35 @@ class Gate:
         except InputError as error:
             raise _RefusedError("too-large", str(error)) from None
 
-    def _settle(self, question: Question) -> bytes:
+    def _refuse(self, question: str, code: RefusalCode, text: str) -> Outcome:
+        """Tell a refusal, unless the study may be told nothing."""
+        if self._consent is not None:
+            try:
+                with self._ledger.transaction(write=False) as transaction:
+                    self._see_consent(transaction)
+            except Exception as error:
+                raise _UnavailableError from error
+        return _refusal(question, code, text)
+
+    def _see_consent(self, transaction: Transaction) -> None:
+        if self._consent is not None and not self._consent.given(transaction, self._study.hash):
+            raise NoConsentError("the study is not approved here, or it was declined or stopped, or has ended")
+
+    def _settle(self, question: Question, asker: str) -> Outcome:
         """Charge, draw, store and commit in one transaction, or return what was stored before."""
         kind = handler_of(question.query).kind
         attempt = Attempt.now(study=question.study, name=self._study.name, question=question.id, kind=kind)
         try:
             while True:
                 with self._ledger.transaction() as transaction:
+                    self._see_consent(transaction)
                     reply = self._answered_before(transaction, question)
                     if reply is not None:
-                        return reply
+                        return Outcome(reply, "repeated", question.id)
                     left = transaction.left_over()
                     if left is None:
-                        return self._answer(transaction, question, attempt)
+                        reply = self._answer(transaction, question, attempt, asker)
+                        return Outcome(reply, "answered", question.id)
                     # Committed by itself: whatever comes of this question, that one failed.
                     transaction.fail(left)
         except _RefusedError:
@@ -192,7 +242,7 @@ class Gate:
             raise _RefusedError("wrong-id", "this id was used for another question")
         return replied
 
-    def _answer(self, transaction: Transaction, question: Question, attempt: Attempt) -> bytes:
+    def _answer(self, transaction: Transaction, question: Question, attempt: Attempt, asker: str) -> bytes:
         transaction.bind(self._facts.schema.hash, self._records)
         handler = handler_of(question.query)
         loss = handler.loss(question.query)
@@ -207,7 +257,7 @@ class Gate:
         digest = reply_digest(release, previous=previous)
         entry = transaction.next_entry(Charge(question.study, question.id, handler.kind, loss, digest))
         reply = encode(msgspec.structs.replace(release, ledger=entry.head))
-        transaction.record(entry, study=self._study, asked=encode(question), replied=reply)
+        transaction.record(entry, study=self._study, asked=encode(question), replied=reply, asker=asker)
         return reply
 
     def _check_course(self, transaction: Transaction, number: int, kind: str) -> None:
@@ -277,5 +327,5 @@ def _known_by(counter: Counter, *, durable: bool) -> Fingerprint:
     return fingerprint(counter)
 
 
-def _refuse(question: str, code: RefusalCode, text: str) -> bytes:
-    return encode(Refusal(question, code, text[:MAX_TEXT]))
+def _refusal(question: str, code: RefusalCode, text: str) -> Outcome:
+    return Outcome(encode(Refusal(question, code, text[:MAX_TEXT])), "refused", question, code)

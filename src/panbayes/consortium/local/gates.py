@@ -14,26 +14,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from traceback import print_exception
-from typing import Final, TypeAlias
+from typing import Final
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
-from panbayes.consortium.holder.ledger.binding import Fingerprint, fingerprint
+from panbayes.consortium.holder.ledger.binding import Fingerprint
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
+from panbayes.consortium.holder.ledger.fingerprints import fingerprint
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.records import Records
 from panbayes.consortium.protocol.transport import Ask
 from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError, LedgerError, PanbayesError
 from panbayes.privacy.written import show_fraction
-from panbayes.tables.reading import SpooledTable
 from panbayes.tables.sources.file import File
-from panbayes.tables.table import Table
 
-__all__ = ["MUCH", "Records", "check_own", "open_gates", "write_down_look"]
-
-Records: TypeAlias = Table | SpooledTable
-"""A holder's records, in this process."""
+__all__ = ["MUCH", "check_own", "open_gates", "write_down_look"]
 
 MUCH: Final = 10
 """Above this ε the promise is weak: one release can make a person's value e¹⁰ times likelier than another."""

@@ -23,15 +23,15 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.analyst.result import SMOOTHING, about, learn_structure
-from panbayes.consortium.local.gates import Records, check_own, open_gates, write_down_look
-from panbayes.consortium.local.misfits import show_misfits
+from panbayes.consortium.holder.misfits import show_misfits
+from panbayes.consortium.holder.records import Records, read_for
+from panbayes.consortium.local.gates import check_own, open_gates, write_down_look
 from panbayes.display import shortened
 from panbayes.errors import InputError, visible
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.written import Written
 from panbayes.schema.schema import Schema
 from panbayes.tables.counter import Counter, SumCounter
-from panbayes.tables.reading import read_records
 from panbayes.tables.table import Table
 
 __all__ = ["NOT_PRIVATE", "learn"]
@@ -206,13 +206,7 @@ def _records(data: object, study: Study, name: str, stack: ExitStack) -> Records
                 remedy="read it with Table.read, which keeps each person's first records",
             )
         return data
-    # Where the number of records is private, that there are none is nobody's business.
-    private = study.adjacency == "add-remove"
-    read = read_records(data, study.schema, argument=f"holder {name}", may_be_empty=private)
-    if read.spool.in_file:
-        return stack.enter_context(read)
-    with read:
-        return Table.gathered(read)
+    return read_for(study, data, argument=f"holder {name}", stack=stack)
 
 
 def _without_noise(study: Study, tables: Mapping[str, Records]) -> Network:

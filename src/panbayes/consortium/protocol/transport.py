@@ -12,4 +12,7 @@ from typing import TypeAlias
 __all__ = ["Ask"]
 
 Ask: TypeAlias = Callable[[bytes], bytes]
-"""A question's bytes go in, a reply's come out; whatever it raises means that the holder was not reached."""
+"""A question's bytes go in, a reply's come out; whatever it raises means that the holder was not reached.
+
+A :class:`~panbayes.errors.HolderWaitingError` says that the holder may still answer the same bytes later.
+"""

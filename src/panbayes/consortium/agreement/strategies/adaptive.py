@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from panbayes.consortium.agreement.limits import cells_of_grouped, cells_text
+from panbayes.consortium.agreement.limits import MAX_CELLS, cells_of_grouped, cells_text
 from panbayes.consortium.agreement.plan import Fixed, Plan, Stage
 from panbayes.consortium.agreement.strategy import Strategy, read_options
 from panbayes.consortium.agreement.terms import Choices, Terms
@@ -117,6 +117,7 @@ def tables(terms: Terms) -> Stage[GroupedTablesQuery]:
         most=f"{most:,} tables of {cells_text(cells)}",
         fixed=_fixed(terms),
         rule=rule,
+        numbers=min(cells, MAX_CELLS),
     )
 
 
@@ -156,6 +157,7 @@ def choices(terms: Terms) -> Stage[TableChoiceQuery]:
         fixed={**_fixed(terms), "target": Fixed("target", terms.target_attribute, terms.target or "none")},
         rule=rule,
         turns=TURNS if terms.choices == "turns" else 0,
+        numbers=1 + picks,
     )
 
 

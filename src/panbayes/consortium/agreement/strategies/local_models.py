@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Final
 
 from panbayes.consortium.agreement.checks import check_degree, check_plain, check_score, pure_grant
-from panbayes.consortium.agreement.limits import cells_of_largest, cells_text
+from panbayes.consortium.agreement.limits import MAX_CELLS, cells_of_largest, cells_text
 from panbayes.consortium.agreement.plan import Fixed, Plan, Stage
 from panbayes.consortium.agreement.sets import tables_step
 from panbayes.consortium.agreement.strategy import Strategy, read_options
@@ -67,13 +67,13 @@ def model(terms: Terms) -> Stage[ModelQuery]:
     if options.degree != "auto":
         fixed = {"degree": Fixed("degree", options.degree), **fixed}
     degree = AUTO_DEGREE if options.degree == "auto" else options.degree
-    choices = attributes - 1
+    choices, cells = attributes - 1, attributes * cells_of_largest(terms.schema.sizes, degree + 1)
     one = Selection(options.mechanism, (structure.amount / choices) ** 2)
     return Stage(
         ModelQuery,
         times=1,
         words="a whole model, learned inside the holder",
-        most=cells_text(attributes * cells_of_largest(terms.schema.sizes, degree + 1)),
+        most=cells_text(cells),
         loss=grant,
         fixed=fixed,
         rule=lambda query: None if query.degree <= degree else f"the study says degree: at most {degree}",
@@ -81,6 +81,7 @@ def model(terms: Terms) -> Stage[ModelQuery]:
             Step.of(f"{choices} choices of an attribute and its parents", Together((one,), choices), loss=structure),
             tables_step(terms, tables, tables=attributes, what=f"counts of {attributes} tables"),
         ),
+        numbers=attributes * (degree + 1) + min(cells, MAX_CELLS),
     )
 
 

@@ -59,6 +59,7 @@ def votes(terms: Terms) -> Stage[ParentChoiceQuery]:
         },
         rule=lambda query: _placed(query, terms),
         steps=(Step.of(what, Together((one,), attributes - 1), loss=all_votes),),
+        numbers=degree + 1,
     )
 
 

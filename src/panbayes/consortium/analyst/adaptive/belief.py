@@ -64,6 +64,17 @@ class Known:
         together, its_law = averaged(self.noisy, self.law, noisy, law)
         return replace(self, noisy=together, law=its_law)
 
+    def rescaled(self, factor: float) -> Known:
+        """Return it with ``factor`` times its counts, and their noise."""
+        return replace(
+            self,
+            noisy=self.noisy * factor,
+            law=self.law.scaled(factor),
+            expected=self.expected * factor,
+            mean=self.mean * factor,
+            variance=self.variance * factor**2,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Belief:
@@ -97,6 +108,23 @@ class Belief:
             for before, single in zip(self.counted, measured, strict=True)
         )
         return replace(self, counted=counted, singles=_estimated_alone(counted, self.records, ordered))
+
+    def rescaled(self, records: float) -> Belief:
+        """Return the belief as if so many ``records`` had told it: what fewer holders measure can be set against it.
+
+        Counts and the laws of their noise shrink alike, so what is believed stays, and how certain it is of its noise.
+        The chance in the records becomes that of fewer, which for earlier tables is rather too much than too little.
+        """
+        if records == self.records:
+            return self
+        factor = records / self.records
+        return replace(
+            self,
+            records=records,
+            singles=tuple(Estimate(one.distribution, one.variance * factor**2) for one in self.singles),
+            known=tuple(table.rescaled(factor) for table in self.known),
+            counted=tuple((table * factor, law.scaled(factor)) for table, law in self.counted),
+        )
 
     @cached_property
     def noise_of_singles(self) -> float:

@@ -12,13 +12,16 @@ what two pairs say of a third is better seen after they were measured.
 How many a holder may take is offered as a few counts, of which a noisy look tells the largest that is worth it. Counts
 at which the noise of choosing would drown the choices are not offered; and where the look itself would drown, there is
 none: the largest count is taken, and every choice may still be for no table.
+
+A holder that drops out when it is to choose takes nothing. In turns, those after it are offered its part as well;
+together, what was dealt to it may be offered again in the next round.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import zip_longest
@@ -88,9 +91,10 @@ class _Joined:
 class Choice:
     """A round of ``offers``; see the module.
 
-    ``records`` are the holders', ``own`` and ``common`` the laws of single attributes, ``price`` that of a cell,
-    ``fraction`` what the round spends, ``choosing`` how much of that on choices, ``number`` the round's; ``rng`` deals
-    the offers out. Tables of a ``target`` have half the price: they are to say more, at some cost to the rest.
+    ``records`` are those of the holders that take part, ``own`` the laws of single attributes of every holder that
+    measured them, ``common`` those of all; ``price`` is that of a cell, ``fraction`` what the round spends,
+    ``choosing`` how much of that on choices, ``number`` the round's; ``rng`` deals the offers out. Tables of a
+    ``target`` have half the price: they are to say more, at some cost to the rest.
     """
 
     grant: Grant
@@ -121,6 +125,11 @@ class Choice:
     def _scales(self) -> dict[str, float]:
         """How many units of price a cell has to each holder, at most one."""
         return {name: min(1.0, self._cost(name, max(1, round(1 / self._share(name)))) / _FINE) for name in self.records}
+
+    def among(self, names: Collection[str]) -> Choice:
+        """Return the choice as it is for those of the holders that are left."""
+        left = {name: number for name, number in self.records.items() if name in names}
+        return self if len(left) == len(self.records) else replace(self, records=left)
 
     @property
     def turns(self) -> list[tuple[str, ...]]:
@@ -165,7 +174,7 @@ class Choice:
     def expected(self, name: str, offer: Offer) -> FloatArray:
         """Return what a holder should expect of its own records, whose single attributes may differ from others'."""
         found: FloatArray = self.records[name] * offer.expected
-        if len(self.records) > 1 and not offer.deviation:
+        if len(self.own) > 1 and not offer.deviation:
             for axis, (a, count) in enumerate(offer.axes):
                 groups = self.nested[a].groups(count)
                 ratio = np.bincount(groups, self.own[name][a]) / np.maximum(np.bincount(groups, self.common[a]), 1e-300)

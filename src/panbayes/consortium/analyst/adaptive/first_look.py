@@ -7,7 +7,7 @@ attributes: at most 0.8·√(k·n) + 1.2·√n for k cells and n records (:mod:`
 
 Looked at is the T-th best pair of a forest of the best, T = 1 + ⌊N/16⌋ for N attributes. If it is above
 :data:`DEVIATIONS` deviations of the look's noise, the holder finds that attributes hang together; the study goes on if
-holders with at least half of all records do.
+holders with at least half of all records do, of those that answered.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def attributes_hang_together(session: Session, records: Mapping[str, float], fra
         least=math.ceil(DEVIATIONS * NoiseLaw.of(noise).deviation),
         round_number=1,
     )
-    return 2 * sum(records[name] for name, count in found.items() if count) >= sum(records.values())
+    return 2 * sum(records[name] for name, count in found.items() if count) >= sum(records[name] for name in found)
 
 
 def first_noise(session: Session, fraction: Fraction) -> float:

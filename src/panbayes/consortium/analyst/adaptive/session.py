@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
@@ -32,6 +32,10 @@ from panbayes.privacy.loss import Loss
 __all__ = ["Session"]
 
 _PAIR: Final = 2
+
+_UNKNOWN: Final = "choices of tables, of which no answer was taken"
+_LOOKED: Final = "a look and choices, how many is not known"
+"""What a holder may have spent that dropped out when it was to choose: its answer alone would say by which events."""
 
 
 @dataclass(slots=True)
@@ -80,9 +84,10 @@ class Session:
             weights=tuple(weighed),
             loss=ratio(self.grant.loss.part(fraction).amount),
         )
+        asked = self.holders.names
         releases = self.holders.ask(query, round_number=round_number)
         events = [self.grant.event(fraction * w / whole, tables=n) for w, n in sorted(Counter(weighed).items())]
-        self._record(releases, Step.of(what, Together(tuple(events)), loss=self.grant.loss.part(fraction)))
+        self._record(asked, releases, Step.of(what, Together(tuple(events)), loss=self.grant.loss.part(fraction)))
         shapes = [shape_of(axes) for axes in tables]
         counted = {
             name: [
@@ -127,7 +132,7 @@ class Session:
             for name, offered in candidates.items()
         }
         releases = self.holders.ask_each(queries, round_number=round_number)
-        self._record(releases, Step.of("a look whether attributes hang together", noise, loss=loss))
+        self._record(queries, releases, Step.of("a look whether attributes hang together", noise, loss=loss))
         return {name: answer_of(release, TableChoiceAnswer).count for name, release in releases.items()}
 
     def choose(self, choice: Choice, fraction: Fraction, *, round_number: int) -> list[Axes]:
@@ -135,17 +140,24 @@ class Session:
         loss = self.grant.loss.part(fraction)
         taken: dict[str, list[Axes]] = {}
         for turn in choice.turns:
+            left = choice.among(self.holders.names)
             before = [axes for found in taken.values() for axes in found]
-            offered = choice.offered(turn, before)
-            queries = {name: self._query(choice, name, offers, before, loss) for name, offers in offered.items()}
-            if not queries:
-                continue
+            offered = left.offered(turn, before)
+            queries = {name: self._query(left, name, offers, before, loss) for name, offers in offered.items()}
             releases = self.holders.ask_each(queries, round_number=round_number)
-            for name, release in releases.items():
-                answer = answer_of(release, TableChoiceAnswer)
-                self._record({name: release}, *self._steps(answer.count, queries[name], loss))
+            for name, query in queries.items():
+                if name not in releases:
+                    self._record((name,), {}, Step(_UNKNOWN, _LOOKED, loss))
+                    continue
+                answer = answer_of(releases[name], TableChoiceAnswer)
+                self._record((name,), releases, *self._steps(answer.count, query, loss))
                 taken[name] = [offered[name][place].axes for place in answer.taken]
         return choice.merged(taken.values())
+
+    def left(self, records: Mapping[str, float]) -> dict[str, float]:
+        """Return the ``records`` of those holders that still take part."""
+        names = self.holders.names
+        return {name: number for name, number in records.items() if name in names}
 
     def _query(
         self, choice: Choice, name: str, offers: Sequence[Offer], before: Sequence[Axes], loss: Loss
@@ -201,11 +213,13 @@ class Session:
         found.append(Step.of(what, Together((pick,), count), loss=loss.part(1 - look)))
         return tuple(found)
 
-    def _record(self, releases: Mapping[str, Release], *steps: Step) -> None:
-        for name, release in releases.items():
+    def _record(self, asked: Iterable[str], releases: Mapping[str, Release], *steps: Step) -> None:
+        """Write down what those that were ``asked`` have spent; who did not answer may have spent it too."""
+        for name in asked:
             self.spent.setdefault(name, []).extend(steps)
-            self.private = self.private and release.private
-            self.people[name] = release.size
+            if name in releases:
+                self.private = self.private and releases[name].private
+                self.people[name] = releases[name].size
 
 
 def _whole(cells: FloatArray) -> NDArray[np.int64]:

@@ -23,6 +23,10 @@ Holders choose in turns in the first two rounds, or all together, as the study s
 (:mod:`panbayes.consortium.analyst.adaptive.choice`). Where it has a target, tables without it are worth a quarter
 to them, and those with it have half the price.
 
+A holder may drop out in any round. What is measured from then on is of fewer records, so the belief is brought to their
+number before anything is set against it (:meth:`~panbayes.consortium.analyst.adaptive.belief.Belief.rescaled`); the
+network is then of all holders, as far as they took part.
+
 Everything is a deterministic function of the study and the releases: a run that is resumed on the same installation, on
 the same kind of processor, asks the same questions and gives the same network to the bit. Another processor has other
 instructions for exponentials, logarithms and sums of products, which round differently, and a fit ends when it hardly
@@ -91,23 +95,25 @@ def _learn(holders: Holders) -> Network:
     if division.first and not attributes_hang_together(session, counted, division.first):
         division = division.alone()
     singles = _measure_singles(session, division.singles, round_number=2)
+    counted = session.left(counted)
     records = counted if _number_is_public(session) else _records(counted, total, singles)
     belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
     own = own_marginals(belief, singles, records)
     left = 1 - TOTAL - division.first - division.singles
     for number in range(division.rounds):
+        records = session.left(records)
         belief, left, more = _round(session, belief, division, records, own, left, number=number)
         if not more:
             break
     if left:
-        belief = _again(session, belief, left, round_number=3 + 2 * division.rounds)
+        belief = _again(session, belief, records, left, round_number=3 + 2 * division.rounds)
     smoothing = _SMOOTHING
     if belief.known:
         mean = float(np.mean([math.sqrt(float(table.variance.mean())) for table in belief.known]))
         smoothing = max(smoothing, _SMOOTHING_OF_NOISE * mean)
     structure, tables = belief.network(smoothing)
     error = _replicates(session, belief, division)
-    return finish(holders.study, structure, tables, session.spent, private=session.private, error=error)
+    return finish(holders, structure, tables, session.spent, private=session.private, error=error)
 
 
 def _replicates(session: Session, belief: Belief, division: Division) -> Replicates:
@@ -116,7 +122,7 @@ def _replicates(session: Session, belief: Belief, division: Division) -> Replica
     noise, look, first = None, 0.0, 0.0
     if division.first and not division.rounds:
         noise = session.grant.law(
-            (1 - TOTAL - division.first) / len(session.sizes), holders=len(session.people)
+            (1 - TOTAL - division.first) / len(session.sizes), holders=len(session.holders.names)
         ).deviation
         first = first_noise(session, division.first)
     if division.rounds:
@@ -125,7 +131,7 @@ def _replicates(session: Session, belief: Belief, division: Division) -> Replica
         event = session.grant.loss.part(fraction).tables_event(TableSensitivity(moved, moved * session.grant.moved.l1))
         look = min(NoiseLaw.of(event).deviation, SEEN * belief.records)
         share = (1 - TOTAL - division.first - division.singles) / len(session.sizes)
-        offered = session.grant.law(share, holders=len(session.people)).deviation
+        offered = session.grant.law(share, holders=len(session.holders.names)).deviation
         noise = max(offered, float(np.mean([table.law.deviation for table in belief.known] or [0.0])))
     return draw_replicates(belief, rng, noise=noise, look=look, first=first, tree=TREE)
 
@@ -201,8 +207,9 @@ def _round(
         target=session.holders.study.target_attribute,
     )
     taken = session.choose(choice, choosing, round_number=3 + 2 * number)
+    belief = _of_those_left(session, belief, records)
     alone, sizes = _singles(session) if more else ([], [])
-    refined = _refined(session, belief, taken, measuring, holders=len(records))
+    refined = _refined(session, belief, taken, measuring, holders=len(session.left(records)))
     new = askable(belief, refined, beside=alone)
     belief = belief.idling([axes for axes in refined if axes not in new])
     if not new:
@@ -219,6 +226,7 @@ def _round(
     measured = session.measure(
         [*new, *alone, *again], spent, what, nested=belief.nested, weights=weights, round_number=4 + 2 * number
     )
+    belief = _of_those_left(session, belief, records)
     fresh, rest = measured[: len(new)], measured[len(new) + len(alone) :]
     if alone:
         belief = belief.counted_again(measured[len(new) : len(new) + len(alone)], ordered=session.ordered)
@@ -226,6 +234,11 @@ def _round(
         belief = belief.learned((), rest, iterations=_ITERATIONS)
     belief = with_worthwhile(belief, fresh).fitted(_LAST_ITERATIONS if last else _ITERATIONS)
     return belief, left - choosing - spent, True
+
+
+def _of_those_left(session: Session, belief: Belief, records: Mapping[str, float]) -> Belief:
+    """Bring the belief to the number of records of those holders that still take part."""
+    return belief.rescaled(sum(session.left(records).values()))
 
 
 def _tables(number: int) -> str:
@@ -267,15 +280,17 @@ def _refined(
     return found
 
 
-def _again(session: Session, belief: Belief, left: Fraction, *, round_number: int) -> Belief:
+def _again(
+    session: Session, belief: Belief, records: Mapping[str, float], left: Fraction, *, round_number: int
+) -> Belief:
     """Spend what is left on the known tables, or on the single attributes if there are none."""
     if belief.known:
         axes = [table.axes for table in belief.known]
         what = f"{_tables(len(axes))} again"
         measured = session.measure(axes, left, what, nested=belief.nested, round_number=round_number)
-        return belief.learned((), measured, iterations=_LAST_ITERATIONS)
+        return _of_those_left(session, belief, records).learned((), measured, iterations=_LAST_ITERATIONS)
     measured = _measure_singles(session, left, round_number=round_number)
-    return belief.counted_again(measured, ordered=session.ordered)
+    return _of_those_left(session, belief, records).counted_again(measured, ordered=session.ordered)
 
 
 ADAPTIVE: Final = Method(adaptive.ADAPTIVE.name, _learn)

@@ -30,7 +30,7 @@ def _learn(holders: Holders) -> Network:
     sets = tuple((attribute,) for attribute in range(len(study.schema)))
     stage = independent.tables(study)
     releases, counts = ask_tables(holders, stage, sets, round_number=0)
-    network = fitted(study, Structure.independent(len(sets)), counts, releases)
+    network = fitted(holders, Structure.independent(len(sets)), counts, releases)
     (event,) = (step.event for step in stage.steps)
     if event is None:
         raise InternalError("the study does not say by what its tables are made noisy")

@@ -43,7 +43,7 @@ def _learn_privbayes(holders: Holders) -> Network:
     releases = _models(holders)
     (release,) = releases.values()
     structure, counts = _local_model(answer_of(release, ModelAnswer), study.schema, public_size(release))
-    return fitted(study, structure, counts, releases)
+    return fitted(holders, structure, counts, releases)
 
 
 def _learn_noisy_model(holders: Holders) -> Network:
@@ -65,7 +65,7 @@ def _learn_noisy_model(holders: Holders) -> Network:
         filled += records[name]
     pooled = ExactCounts(Table(study.schema, codes))
     degree = 1 if study.degree == "auto" else study.degree
-    return fitted(study, learn_structure(replace(study, degree=degree), pooled), pooled, releases)
+    return fitted(holders, learn_structure(replace(study, degree=degree), pooled), pooled, releases)
 
 
 def _pooled_records(sizes: Mapping[str, int], attributes: int) -> dict[str, int]:

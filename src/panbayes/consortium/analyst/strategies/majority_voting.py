@@ -38,7 +38,7 @@ def _learn(holders: Holders) -> Network:
     structure = search.structure
     sets = tuple((*structure.parents(child), child) for child in range(len(study.schema)))
     releases, counts = ask_tables(holders, majority_voting.tables(study), sets, round_number=len(study.schema))
-    return fitted(study, structure, counts, releases)
+    return fitted(holders, structure, counts, releases)
 
 
 def _winner(study: Study, releases: Mapping[str, Release]) -> tuple[int, tuple[int, ...]]:

@@ -24,7 +24,7 @@ def _learn(holders: Holders) -> Network:
     study = holders.study
     sets = tuple(combinations(range(len(study.schema)), fixed_degree(study) + 1))
     releases, counts = ask_tables(holders, sufficient_statistics.tables(study), sets, round_number=0)
-    return fitted(study, learn_structure(study, counts), counts, releases)
+    return fitted(holders, learn_structure(study, counts), counts, releases)
 
 
 SUFFICIENT_STATISTICS: Final = Method(sufficient_statistics.SUFFICIENT_STATISTICS.name, _learn)

@@ -21,7 +21,6 @@ until its answer is committed: its id is written behind it.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import os
 import secrets
@@ -32,6 +31,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from panbayes.consortium.holder.ledger.clock import utc
 from panbayes.errors import LedgerError
 from panbayes.files import sync_folder
 
@@ -67,8 +67,7 @@ class Attempt:
     @classmethod
     def now(cls, *, study: str, name: str, question: str, kind: str) -> Attempt:
         """Return an attempt that begins at this moment."""
-        time = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-        return cls(secrets.token_hex(16), study, name, question, kind, time)
+        return cls(secrets.token_hex(16), study, name, question, kind, utc())
 
     def text(self) -> str:
         """Write it as one line, which :func:`read_attempt` reads."""

@@ -31,29 +31,15 @@ kept or not, which left blanks around texts and took a word where a number belon
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
-
-import numpy as np
-
-from panbayes.tables.codes import code_type
-from panbayes.tables.counter import BlockCounter, Facts
-from panbayes.tables.encoding import EARLIER
-from panbayes.tables.marks import mark_of, sorted_digest, sorted_mark
-from panbayes.tables.reading import Origin, SpooledTable
-from panbayes.tables.table import Table
 
 __all__ = [
     "Bindings",
     "Earlier",
     "Fingerprint",
     "Stage",
-    "anybodys",
-    "fingerprint",
     "keyed",
     "keyed_earlier",
     "keyed_former",
@@ -128,62 +114,6 @@ class Bindings:
             return True
         marks = [keyed_earlier(self.key, mark) for mark in known.marks]
         return any(hmac.compare_digest(one, mark) for mark in marks for one in self.earlier)
-
-
-def fingerprint(records: Table | SpooledTable) -> Fingerprint:
-    """Return what records are known by."""
-    origin = records.origin
-    whole = None if origin is None else origin.whole
-    marks = {mark_of(records), *([] if whole is None else [whole])}
-    stages = [Stage(cache(partial(_today, records)))]
-    if origin is not None:
-        stages.append(Stage(cache(partial(_as_second, origin))))
-        stages.append(Stage(cache(partial(_as_first, origin)), only_first=True))
-    return Fingerprint(tuple(sorted(marks)), _unit(records.facts), tuple(stages))
-
-
-def anybodys(facts: Facts) -> Fingerprint:
-    """Return what a ledger in memory knows its records by, where nothing is private: all are the same to it."""
-    return Fingerprint((b"anybody's",), _unit(facts))
-
-
-def _unit(facts: Facts) -> str | None:
-    return None if facts.schema.unit is None else facts.schema.unit.column
-
-
-def _today(records: BlockCounter) -> Earlier:
-    """Return what earlier versions knew records by whose codes have not changed."""
-    return Earlier((sorted_mark(records),), (_former(records),))
-
-
-def _as_second(origin: Origin) -> Earlier:
-    """Return what versions 2 and 3 knew the records by, and the whole file, read as they did."""
-    kept = _reread(origin.again(rules=EARLIER))
-    whole = _reread(origin.again(rules=EARLIER, every_record=True)) if origin.schema.unit is not None else ()
-    return Earlier((*kept, *whole))
-
-
-def _reread(records: SpooledTable) -> tuple[bytes, ...]:
-    with records:
-        return (sorted_mark(records),)
-
-
-def _as_first(origin: Origin) -> Earlier:
-    """Return what the first version knew records by, read as it did; nothing if it would have refused the file."""
-    found = origin.first()
-    if found is None:
-        return Earlier()
-    codes, persons = found
-    return Earlier((), (_former(Table(origin.schema, codes.astype(code_type(origin.schema)), persons)),))
-
-
-def _former(records: BlockCounter) -> bytes:
-    """Return the SHA-256 of the schema's hash and the records that are kept, in whichever order they come."""
-    facts = records.facts
-    width = np.dtype(code_type(facts.schema)).itemsize
-    head = ["panbayes records 1", facts.schema.hash, len(facts.schema), facts.records, facts.persons, width]
-    digest = hashlib.sha256(json.dumps(head).encode())
-    return sorted_digest(digest, records, list(range(len(facts.schema))), f"<u{width}")
 
 
 def keyed(key: bytes, mark: bytes) -> bytes:

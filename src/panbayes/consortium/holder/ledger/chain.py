@@ -3,12 +3,13 @@
 ::
 
     head[0]       = SHA-256("panbayes ledger 1", ledger)            ledger: 32 random bytes drawn when it was made
-    commitment[i] = SHA-256("panbayes commitment 2", secret, study, question, loss, reply, notes)
+    commitment[i] = SHA-256("panbayes commitment 3", secret, study, question, loss, reply, notes, events)
     head[i]       = SHA-256("panbayes entry 2", i, commitment[i], head[i-1])
 
 ``secret`` are 32 random bytes drawn for this entry alone. ``study`` and ``question`` are the public hashes, ``loss``
 the exact ε with its privacy class, ``reply`` the digest of the reply, ``notes`` the digest of what the holder itself
-had written down before (:mod:`panbayes.consortium.holder.ledger.notes`): its caps, the studies it closed. The reply
+had written down before (:mod:`panbayes.consortium.holder.ledger.notes`): its caps, the studies it closed; ``events``
+the digest of all that had happened before (:mod:`panbayes.consortium.holder.ledger.events`). The reply
 carries head[i], which must be known before it can be written; so ``reply`` is the SHA-256 of the release's bytes *with
 head[i-1] in the place of head[i]* (:func:`reply_digest`), and the stored bytes are the same release with head[i] filled
 in. Nothing of the answer, the size or the stamp is left out of the commitment.
@@ -22,12 +23,17 @@ An analyst who kept the heads of its releases can ask the holder for commitments
 (`panbayes holder ledger show --json`), recompute the chain, and see that every head it holds is there. A ledger that
 was cut short or restored from a backup no longer contains the heads given out since, and cannot be made to.
 
-**Entries without a secret.** The first version of the ledger had none::
+**Entries of earlier versions** stay in the chain as they are, since their heads have gone out. Versions 2 to 4 of the
+ledger kept no events::
+
+    commitment[i] = SHA-256("panbayes commitment 2", secret, study, question, loss, reply, notes)
+
+The first version had no secrets::
 
     head[i] = SHA-256("panbayes entry 1", i, study, question, loss, reply, head[i-1])
 
-Such entries stay in the chain as they are, since their heads have gone out, and are named as unsalted: who holds heads
-of that time can still test guesses about the replies between them. Nothing can mend that.
+Such entries are named as unsalted: who holds heads of that time can still test guesses about the replies between them.
+Nothing can mend that.
 """
 
 from __future__ import annotations
@@ -71,18 +77,22 @@ class Entry(Charge):
     """Charge number ``sequence``, and the ``head`` of the chain after it.
 
     ``secret`` is what hides the commitment, and ``notes`` the digest of what the holder had written down before; both
-    are None in an entry of the first version, which is unsalted.
+    are None in an entry of the first version, which is unsalted. ``events`` is the digest of what had happened before,
+    None in an entry of a version that kept no events.
     """
 
     sequence: int
     head: str
     secret: bytes | None = field(default=None, repr=False)
     notes: str | None = None
+    events: str | None = None
 
     @property
     def commitment(self) -> str | None:
         """What the head is computed from beside its place; None in an unsalted entry."""
-        return None if self.secret is None else commitment(self, secret=self.secret, notes=self.notes or "")
+        if self.secret is None:
+            return None
+        return commitment(self, secret=self.secret, notes=self.notes or "", events=self.events)
 
     def expected_head(self, previous: str) -> str:
         """Compute the head anew, from the one before."""
@@ -118,10 +128,12 @@ def reply_digest(release: Release, *, previous: str) -> str:
     return hashlib.sha256(encode(msgspec.structs.replace(release, ledger=previous))).hexdigest()
 
 
-def commitment(charge: Charge, *, secret: bytes, notes: str) -> str:
-    """Commit to a charge, hidden by its ``secret``."""
+def commitment(charge: Charge, *, secret: bytes, notes: str, events: str | None) -> str:
+    """Commit to a charge, hidden by its ``secret``; without ``events`` as versions did that kept none."""
     said = (charge.study, charge.question, loss_text(charge.loss), charge.reply)
-    return sha256("panbayes commitment 2", secret.hex(), *said, notes)
+    if events is None:
+        return sha256("panbayes commitment 2", secret.hex(), *said, notes)
+    return sha256("panbayes commitment 3", secret.hex(), *said, notes, events)
 
 
 def next_head(committed: str, *, sequence: int, previous: str) -> str:

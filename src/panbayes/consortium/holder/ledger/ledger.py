@@ -17,7 +17,7 @@ import os
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +29,8 @@ from panbayes.consortium.holder.ledger import file as ledger_file
 from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, AttemptFile, AttemptLog
 from panbayes.consortium.holder.ledger.binding import Fingerprint
 from panbayes.consortium.holder.ledger.chain import Entry
+from panbayes.consortium.holder.ledger.clock import no_time, utc
+from panbayes.consortium.holder.ledger.events import DAILY, Event, Happening, Stranger, StrangerCount
 from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.errors import InternalError, LedgerError
@@ -165,8 +167,8 @@ class Ledger:
             if self._closed:
                 raise InternalError("a ledger was used after it was closed")
             with ledger_file.atomic(self._connection, self.path, write=write):
-                draw = ledger_file.secret if self.durable else ledger_file.no_secret
-                yield Transaction(self._connection, self.name, draw, self._attempts)
+                draw, clock = (ledger_file.secret, utc) if self.durable else (ledger_file.no_secret, no_time)
+                yield Transaction(self._connection, self.name, draw, self._attempts, clock)
         finally:
             if write:
                 self._attempts.end()
@@ -226,6 +228,46 @@ class Ledger:
         with self.transaction() as transaction:
             if content not in transaction.looked():
                 transaction.note("looked", content)
+
+    def write_event(
+        self, what: Happening, said: Mapping[str, str | int], *, study: str, asker: str = "", question: str = ""
+    ) -> bool:
+        """Write down what happened, durably; see :mod:`panbayes.consortium.holder.ledger.events` for what is ``said``.
+
+        That a question was answered is written with its charge and nowhere else. Repeats and refusals beyond so many
+        a day are only counted; tells whether the event was written.
+        """
+        if what == "answered":
+            raise InternalError("an answer is written down by the transaction that charges for it")
+        with self.transaction() as transaction:
+            if what in ("repeated", "refused") and transaction.events.today(what, study) >= DAILY:
+                transaction.events.count_strangers(what, 1)
+                return False
+            transaction.events.write(what, said, study=study, asker=asker, question=question)
+            return True
+
+    def count_strangers(self, what: Stranger, number: int = 1) -> None:
+        """Count so many that were not let in today, by kind: what they sent leaves nothing else behind.
+
+        It takes a commit to disk, however many they are: in a flood, count them together.
+        """
+        with self.transaction() as transaction:
+            transaction.events.count_strangers(what, number)
+
+    def events(self) -> tuple[Event, ...]:
+        """Return everything that happened, in order. For the holder's eyes only."""
+        with self.transaction(write=False) as transaction:
+            return tuple(transaction.events.all())
+
+    def decisions(self, study: str) -> tuple[Event, ...]:
+        """Return what was decided about the study with this hash, in order."""
+        with self.transaction(write=False) as transaction:
+            return tuple(transaction.events.decisions(study))
+
+    def strangers(self) -> tuple[StrangerCount, ...]:
+        """Return how many were not let in, by day and kind."""
+        with self.transaction(write=False) as transaction:
+            return tuple(transaction.events.strangers())
 
     def summary(self) -> Summary:
         """Return where the ledger stands."""

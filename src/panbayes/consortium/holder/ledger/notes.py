@@ -22,7 +22,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from panbayes.consortium.holder.ledger.chain import sha256
 
-__all__ = ["WHATS", "Note", "What", "notes_digest"]
+__all__ = ["WHATS", "Note", "What", "next_digest", "notes_digest"]
 
 What: TypeAlias = Literal["cap", "closed", "looked", "failed", "resumed"]
 
@@ -46,5 +46,10 @@ def notes_digest(notes: Iterable[Note]) -> str:
     """
     digest = sha256("panbayes notes 1")
     for note in notes:
-        digest = sha256(note.after, note.what, note.content, digest)
+        digest = next_digest(note, digest)
     return digest
+
+
+def next_digest(note: Note, previous: str) -> str:
+    """Return the digest after one more note."""
+    return sha256(note.after, note.what, note.content, previous)

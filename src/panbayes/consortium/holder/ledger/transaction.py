@@ -10,14 +10,15 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from types import UnionType
-from typing import Any
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, AttemptLog, read_attempt
 from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint, keyed
 from panbayes.consortium.holder.ledger.chain import Charge, Entry, commitment, first_head, loss_text, next_head
-from panbayes.consortium.holder.ledger.notes import Note, What, notes_digest
+from panbayes.consortium.holder.ledger.clock import Clock
+from panbayes.consortium.holder.ledger.event_table import EventTable
+from panbayes.consortium.holder.ledger.notes import Note, What, next_digest
+from panbayes.consortium.holder.ledger.rows import Rows
 from panbayes.consortium.holder.ledger.stored_study import Promise, StoredStudy, read_name, read_study
 from panbayes.consortium.holder.ledger.versions import MARK_VERSION, Draw, Layout, layout_of
 from panbayes.errors import InputError, InternalError, LedgerError
@@ -29,16 +30,19 @@ from panbayes.schema.declaration import hashed_text
 __all__ = ["Transaction"]
 
 
-class Transaction:
+class Transaction(Rows):
     """A ledger inside BEGIN … COMMIT, alone with it if it was opened for writing; ends with the ``with`` block."""
 
-    def __init__(self, connection: sqlite3.Connection, name: str, draw: Draw, attempts: AttemptLog) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, name: str, draw: Draw, attempts: AttemptLog, clock: Clock
+    ) -> None:
         """Work on a connection inside BEGIN … COMMIT.
 
-        ``name`` is the ledger's in messages, ``draw`` gives secrets, ``attempts`` holds what was begun last.
+        ``name`` is the ledger's in messages, ``draw`` gives secrets, ``attempts`` holds what was begun last, ``clock``
+        says when something happens.
         """
-        self.connection = connection
-        self._name = name
+        super().__init__(connection, name)
+        self.events = EventTable(connection, name, clock)
         self._draw = draw
         self._attempts = attempts
 
@@ -57,14 +61,6 @@ class Transaction:
         """Return the sequence number and the head of the newest entry."""
         row = self._row("SELECT sequence, head FROM entries ORDER BY sequence DESC LIMIT 1", int, str)
         return (0, self.first()) if row is None else (row[0], row[1])
-
-    def recorded(self, key: str) -> str | None:
-        """Return the newest "head", or the digest of all "notes", as it is kept beside them; None before the first.
-
-        That there is a file of "attempts" is kept there too.
-        """
-        value = self._meta(key)
-        return None if value is None else value.decode(errors="replace")
 
     def stored(self, question: str) -> tuple[bytes, bytes] | None:
         """Return the bytes of the question with this id and of its reply, if it was answered before."""
@@ -96,11 +92,12 @@ class Transaction:
     def entries(self) -> Iterator[Entry]:
         """Yield every entry in order."""
         query = (
-            "SELECT sequence, study, question, kind, loss, reply, head, secret, notes FROM entries ORDER BY sequence"
+            "SELECT study, question, kind, loss, reply, sequence, head, secret, notes, events"
+            " FROM entries ORDER BY sequence"
         )
-        rows = self._rows(query, int, str, str, str, str, str, str, bytes | None, str | None)
-        for sequence, study, question, kind, loss, reply, head, secret, notes in rows:
-            yield Entry(study, question, kind, self._loss(loss), reply, sequence, head, secret, notes)
+        rows = self._rows(query, str, str, str, str, str, int, str, bytes | None, str | None, str | None)
+        for study, question, kind, loss, *rest in rows:
+            yield Entry(study, question, kind, self._loss(loss), *rest)
 
     def contents(self) -> Iterator[tuple[str, str]]:
         """Yield the hash and the stored text of every study, as they stand; see :meth:`studies`."""
@@ -235,10 +232,11 @@ class Transaction:
 
     def note(self, what: What, content: str | None) -> None:
         """Write down what the holder did; see :mod:`panbayes.consortium.holder.ledger.notes`."""
+        note = Note(self.last()[0], what, content)
         self.connection.execute(
-            "INSERT INTO notes (after, what, content) VALUES (?, ?, ?)", (self.last()[0], what, content)
+            "INSERT INTO notes (after, what, content) VALUES (?, ?, ?)", (note.after, what, content)
         )
-        self._keep("notes", notes_digest(self.notes()))
+        self._keep("notes", next_digest(note, self._kept("notes")))
 
     def bind(self, schema: str, records: Fingerprint) -> None:
         """Bind the ledger to ``records`` under a schema's hash, or refuse if it has been used for others.
@@ -269,20 +267,22 @@ class Transaction:
     def next_entry(self, charge: Charge) -> Entry:
         """Return the entry that the charge will be, with its head: the secret that hides it is drawn here."""
         sequence, previous = self.last()
-        secret, notes = self._draw(), notes_digest(self.notes())
-        committed = commitment(charge, secret=secret, notes=notes)
+        secret, notes = self._draw(), self._kept("notes")
+        _, events = self.events.newest()
+        committed = commitment(charge, secret=secret, notes=notes, events=events)
         head = next_head(committed, sequence=sequence + 1, previous=previous)
         said = (charge.study, charge.question, charge.kind, charge.loss, charge.reply)
-        return Entry(*said, sequence + 1, head, secret, notes)
+        return Entry(*said, sequence + 1, head, secret, notes, events)
 
-    def record(self, entry: Entry, *, study: Study, asked: bytes, replied: bytes) -> None:
-        """Append a charge together with the question and the reply it pays for."""
+    def record(self, entry: Entry, *, study: Study, asked: bytes, replied: bytes, asker: str = "") -> None:
+        """Append a charge together with the question and the reply it pays for, and the event that it was answered."""
         self.connection.execute(
             "INSERT OR IGNORE INTO studies (hash, content) VALUES (?, ?)", (entry.study, hashed_text(study.canonical()))
         )
         self.connection.execute(
-            "INSERT INTO entries (sequence, study, question, kind, loss, reply, head, asked, replied, secret, notes)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO entries"
+            " (sequence, study, question, kind, loss, reply, head, asked, replied, secret, notes, events)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 entry.sequence,
                 entry.study,
@@ -295,27 +295,13 @@ class Transaction:
                 replied,
                 entry.secret,
                 entry.notes,
+                entry.events,
             ),
         )
         # Kept apart as well, so that a ledger cut short by hand shows.
         self._keep("head", entry.head)
-
-    def _keep(self, key: str, value: str) -> None:
-        self.connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value.encode()))
-
-    def _meta(self, key: str) -> bytes | None:
-        row = self._row("SELECT value FROM meta WHERE key = ?", bytes, given=(key,))
-        return None if row is None else bytes(row[0])
-
-    def _rows(self, statement: str, *types: type | UnionType, given: tuple[str, ...] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query whose columns have these ``types``."""
-        for row in self.connection.execute(statement, given):
-            if not all(map(isinstance, row, types)):
-                raise self._damaged("something in it is not what panbayes writes")
-            yield row
-
-    def _row(self, statement: str, *types: type | UnionType, given: tuple[str, ...] = ()) -> tuple[Any, ...] | None:
-        return next(self._rows(statement, *types, given=given), None)
+        said = {"entry": entry.sequence, "received": len(asked), "sent": len(replied)}
+        self.events.write("answered", said, study=entry.study, asker=asker, question=entry.question)
 
     def _attempt(self, content: str | None) -> Attempt:
         found = None if content is None else read_attempt(content)
@@ -339,6 +325,3 @@ class Transaction:
             return loss_from_json(data, argument=self._name)
         except InputError as error:
             raise LedgerError(error.argument, found=error.found, remedy=error.remedy) from None
-
-    def _damaged(self, found: str) -> LedgerError:
-        return LedgerError(self._name, found=found, remedy="run `panbayes holder ledger verify`")

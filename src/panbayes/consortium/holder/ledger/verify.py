@@ -9,12 +9,16 @@ numbers 1, 2, 3, … and the newest head          removed entries from the middl
 every head from the entry and the head before   edited, swapped or inserted an entry, salted or not
 every note (caps, closed studies), by their     edited, removed or inserted a cap
 digest in each entry and by the newest one
+every event, by its number, its digest, the     edited, removed, inserted or cut off an approval, a stop or
+digest in each entry and the newest one         another event
+every entry against the event of its answer     answered unseen, or wrote down an answer that was none
 every question: its id, its study, its kind     put another question under a charge
 every loss against the question                 charged less than was asked for
 every reply: its digest, its head, its stamp    exchanged a reply, or kept a simulated one
 every study's content against its hash          changed what a study was granted
 spending of each study, and of all at each time spent more than agreed
-answers after a study was closed or paused      went on all the same
+answers after a study was closed or paused, and went on all the same
+to others after it was stopped or declined
 heads that others received                      restored an older copy, or wrote a new history
 =============================================== =====================================================================
 
@@ -34,6 +38,7 @@ from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.notes import WHATS, Note, notes_digest
 from panbayes.consortium.holder.ledger.stored_study import read_study
 from panbayes.consortium.holder.ledger.transaction import Transaction
+from panbayes.consortium.holder.ledger.verify_events import event_faults, stranger_faults
 from panbayes.consortium.holder.ledger.versions import Layout, newest_layout
 from panbayes.consortium.protocol.codec import MalformedError, decode_question, decode_reply
 from panbayes.consortium.protocol.envelope import Release
@@ -79,7 +84,8 @@ def _faults(transaction: Transaction, ledger: Ledger, heads: Iterable[str]) -> I
     chain = {first}
     spent: dict[str, Loss] = {}
     notes, caps = transaction.notes(), transaction.caps()
-    for number, entry in enumerate(transaction.entries(), start=1):
+    entries = list(transaction.entries())
+    for number, entry in enumerate(entries, start=1):
         where = f"entry {entry.sequence}"
         if entry.sequence != number:
             yield f"entry {number} is missing"
@@ -103,6 +109,8 @@ def _faults(transaction: Transaction, ledger: Ledger, heads: Iterable[str]) -> I
     if (transaction.recorded("head") or first) != head:
         yield "the newest entries are missing"
     yield from _note_faults(notes, transaction.recorded("notes"))
+    yield from event_faults(transaction.events.all(), entries, transaction.recorded("events"))
+    yield from stranger_faults(transaction.events.strangers())
     for received in heads:
         if received not in chain:
             yield f"head {received[:12]}… was given out and is not here: an older copy was restored, or it is forged"
@@ -144,7 +152,7 @@ def _note_faults(notes: list[Note], recorded: str | None) -> Iterator[str]:
 def _entry_faults(transaction: Transaction, entry: Entry, previous: str, *, private: bool) -> Iterator[str]:
     if entry.expected_head(previous) != entry.head:
         yield "its head does not follow from it and the one before"
-    if (entry.secret is None) != (entry.notes is None):
+    if (entry.secret is None) != (entry.notes is None) or (entry.secret is None and entry.events is not None):
         yield "it is neither salted nor unsalted"
     stored = transaction.stored(entry.question)
     if stored is None:

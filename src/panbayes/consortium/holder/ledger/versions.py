@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Final, TypeAlias
 
+from panbayes.consortium.holder.ledger.events import FIRST_DIGEST
 from panbayes.consortium.holder.ledger.notes import Note, notes_digest
 
 __all__ = [
@@ -127,7 +128,32 @@ def _to_version_4(connection: sqlite3.Connection, _draw: Draw) -> None:
     connection.execute("ALTER TABLE marks ADD COLUMN version INTEGER NOT NULL DEFAULT 2")
 
 
-MIGRATIONS: tuple[Migration, ...] = (_to_version_1, _to_version_2, _to_version_3, _to_version_4)
+_VERSION_5: Final = """
+CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    time TEXT NOT NULL,
+    what TEXT NOT NULL,
+    study TEXT NOT NULL,
+    asker TEXT NOT NULL,
+    question TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    digest TEXT NOT NULL
+);
+CREATE INDEX happenings ON events (study, what, time);
+CREATE TABLE strangers (day TEXT NOT NULL, what TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, what));
+ALTER TABLE entries ADD COLUMN events TEXT
+"""
+
+
+def _to_version_5(connection: sqlite3.Connection, _draw: Draw) -> None:
+    """Write down what happens from now on, and count strangers; entries before it commit to no events."""
+    for statement in _VERSION_5.split(";"):
+        connection.execute(statement)
+    append_only(connection, "events")
+    connection.execute("INSERT INTO meta VALUES ('events', ?)", (FIRST_DIGEST.encode(),))
+
+
+MIGRATIONS: tuple[Migration, ...] = (_to_version_1, _to_version_2, _to_version_3, _to_version_4, _to_version_5)
 """Every step there has ever been, in order."""
 
 

@@ -1,0 +1,1 @@
+"""The verbs of ``panbayes analyst`` that have a file of their own."""

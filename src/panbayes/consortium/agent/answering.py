@@ -1,0 +1,363 @@
+"""What the agent does with what has arrived, one question at a time.
+
+A question's letter is checked (:mod:`panbayes.consortium.agent.checking`), computed in a process of its own behind the
+gate (:mod:`panbayes.consortium.agent.worker`), put into a letter, and handed to the carrier at its slot
+(:mod:`panbayes.consortium.agent.slots`), with one last look whether the officers still agree. Whatever is wrong with a
+question, nothing leaves, and no reason is given: unapproved, declined, stopped, over, unknown, unsigned and paused look
+the same from outside, and so does a holder that is switched off. What the gate refuses on public grounds leaves as an
+answer like any other.
+
+The answer's letter follows from the question's and from the reply, which the ledger keeps. So whatever ends the agent,
+and wherever, the same question gets the same letter again, unless it is sealed, which no two letters are alike.
+
+What is turned away is counted by kind, in memory first and in the ledger once a minute: a flood of letters is neither
+a flood of writes, nor does a letter that lies there count twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from panbayes.consortium.agent.carrier import Arrived, Carrier, CarrierError
+from panbayes.consortium.agent.checking import Asked, agreed_to, is_agreed, read_question
+from panbayes.consortium.agent.configuration import HolderFile
+from panbayes.consortium.agent.decisions import approval_letter
+from panbayes.consortium.agent.holds import Holds
+from panbayes.consortium.agent.overruns import write_overrun
+from panbayes.consortium.agent.pipe import Done, Job, Promise, Said, Taken
+from panbayes.consortium.agent.proposals import NotArrivedError, Proposed
+from panbayes.consortium.agent.slots import Slot
+from panbayes.consortium.agent.studies import Studies
+from panbayes.consortium.holder.ledger.events import Stranger
+from panbayes.consortium.post.letters import Header, Letter, Signed
+from panbayes.consortium.post.sealing import seal
+from panbayes.errors import InputError, InternalError, PanbayesError
+
+__all__ = ["Agent", "Clock", "Computes", "Did"]
+
+_FLUSHED: Final = 60.0
+"""Seconds between two writes of how many were turned away."""
+
+_MOST_LATE: Final = 8
+"""Answers that wait for room at most, before no further question is taken up."""
+
+_RETRY: Final = 5.0
+"""Seconds that a carrier is waited for at most while answers wait for room."""
+
+
+class Clock(Protocol):
+    """The monotonic clock, and waiting by it."""
+
+    def monotonic(self) -> float:
+        """Return seconds since some moment."""
+
+    def sleep(self, seconds: float, /) -> None:
+        """Wait."""
+
+
+class Computes(Protocol):
+    """Who computes an answer."""
+
+    def work(self, job: Job) -> Iterator[Said]:
+        """Yield what is said about a question, what became of it last."""
+
+
+@dataclass(slots=True)
+class Did:
+    """What an agent has done since it began: answers that left, by what became of the question, and what waits."""
+
+    left: Counter[str] = field(default_factory=Counter)
+    waiting: set[str] = field(default_factory=set)
+    studies: int = 0
+    turned_away: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Outgoing:
+    """An answer on its way: to which letter, for which study, and what is said of it."""
+
+    arrived: Arrived
+    proposed: Proposed
+    header: Header
+    letter: Signed
+    became: str
+
+
+class Agent:
+    """Answers for one holder; see the module.
+
+    For the holder's eyes, ``say`` takes lines about what goes wrong, ``note`` about what was done. ``failed`` is why
+    something that should have left could not, if it still waits.
+    """
+
+    def __init__(
+        self,
+        holder: HolderFile,
+        carrier: Carrier,
+        worker: Computes,
+        *,
+        say: Callable[[str], None],
+        note: Callable[[str], None],
+        simulated: bool = False,
+        again: bool = True,
+        clock: Clock = time,
+    ) -> None:
+        """Do nothing yet. With ``again``, what waits is tried again by itself."""
+        self.did = Did()
+        self.failed: CarrierError | None = None
+        self._holder = holder
+        self._carrier = carrier
+        self._worker = worker
+        self._say = say
+        self._note = note
+        self._simulated = simulated
+        self._clock = clock
+        self._studies = Studies(holder)
+        self._holds = Holds(clock.monotonic, again=again)
+        self._unsaid: Counter[Stranger] = Counter()
+        self._flushed = clock.monotonic()
+        self._late: list[_Outgoing] = []
+        self._told: set[str] = set()
+        self._seen = self._look()
+
+    def turn(self, *, seconds: float) -> bool:
+        """Take what has arrived, waiting up to ``seconds`` for it, and deal with it; tell whether anything had.
+
+        Raises a :class:`CarrierError` if there is no getting at the carrier now.
+        """
+        self._look_around()
+        self._tell_approvals()
+        self._deliver_late()
+        if self._late:
+            seconds = min(seconds, _RETRY)
+        letters = self._carrier.collect(self._holds.resting(), seconds=seconds)
+        for arrived in letters:
+            if arrived.kind == "study":
+                self._keep(arrived)
+            elif arrived.kind == "question":
+                self._settle(arrived)
+            else:
+                self._turn_away(arrived, "unreadable")
+        if self._clock.monotonic() - self._flushed >= _FLUSHED:
+            self.flush()
+        return bool(letters)
+
+    def flush(self) -> None:
+        """Write down how many were turned away."""
+        self._flushed = self._clock.monotonic()
+        if not self._unsaid or self._simulated:
+            return
+        try:
+            with self._holder.ledger() as ledger:
+                for what in list(self._unsaid):
+                    ledger.count_strangers(what, self._unsaid[what])
+                    del self._unsaid[what]
+        except PanbayesError as error:
+            self._say(str(error))
+
+    def _look_around(self) -> None:
+        """Let what waits come again if the ledger has changed since, or a study has come."""
+        seen = self._look()
+        if seen != self._seen:
+            self._holds.release()
+            self._seen = seen
+
+    def _look(self) -> object:
+        """Return what changes with the holder's ledger and the studies that are kept."""
+        return [_state(path) for path in (*self._holder.cabinet.files(), self._holder.post("studies").path)]
+
+    def _tell_approvals(self) -> None:
+        """Hand over the letters that tell of approvals, each once while this process lasts, if they still hold."""
+        outgoing = self._holder.post("outgoing")
+        for name in outgoing.names("from"):
+            for stem in outgoing.stems("from", name, "approval"):
+                letter = outgoing.get("from", name, stem, "approval")
+                if letter is None or letter.digest in self._told:
+                    continue
+                header = self._approval(letter)
+                if header is not None:
+                    try:
+                        self._carrier.deliver(name, header, letter)
+                    except CarrierError as error:
+                        self._fail(error)
+                        return
+                    self.did.left["approved"] += 1
+                    self._told.add(letter.digest)
+
+    def _approval(self, letter: Signed) -> Header | None:
+        """Return the header of a letter that tells of an approval; None if the study is not approved so now."""
+        opened = letter.open(self._holder.public, "approval")
+        if opened is not None:
+            with self._holder.ledger() as ledger:
+                for kept in self._studies.of(opened.header.study):
+                    if approval_letter(kept.proposed, self._holder, ledger) == (opened.header, letter):
+                        return opened.header
+        return None
+
+    def _keep(self, arrived: Arrived) -> None:
+        """Keep a letter that proposes a study, for an officer to decide."""
+        before = self._look()
+        try:
+            proposed = self._studies.keep(arrived.letter)
+        except NotArrivedError as error:
+            self._turn_away(arrived, error.what)
+        except PanbayesError as error:
+            self._say(str(error))
+            self._holds.for_now(arrived.known_by)
+        else:
+            self._holds.for_good(arrived.known_by)
+            if self._look() != before:
+                self.did.studies += 1
+                self._note(f"a study has come: {proposed.study.name} ({proposed.study.hash[:12]})")
+
+    def _settle(self, arrived: Arrived) -> None:
+        """Answer a question, or do not."""
+        try:
+            asked = read_question(arrived, self._holder)
+        except NotArrivedError as error:
+            self._turn_away(arrived, error.what)
+            return
+        try:
+            self._ask(arrived, asked)
+        except PanbayesError as error:
+            self._say(str(error))
+            self._wait(arrived, firmly=True)
+
+    def _ask(self, arrived: Arrived, asked: Asked) -> None:
+        with self._holder.ledger() as ledger:
+            proposed = agreed_to(asked, self._holder, self._studies, ledger)
+        if proposed is None:
+            if arrived.known_by not in self.did.waiting:
+                self._unsaid["unapproved"] += 1
+            self._wait(arrived)
+            return
+        done, slot = self._compute(proposed, asked)
+        if done.trouble:
+            self._say(done.trouble)
+        if done.became == "misaddressed":
+            self._turn_away(arrived, "misaddressed")
+            return
+        outgoing = None if done.became == "withheld" else self._letter(arrived, proposed, asked, done)
+        if outgoing is not None and not self._simulated:
+            self._write_down(asked, done, slot)
+        ready = slot.leaves(ready=self._clock.monotonic())
+        self._clock.sleep(max(ready - self._clock.monotonic(), 0.0))
+        if outgoing is None:
+            self._wait(arrived, firmly=True)
+        else:
+            self._hand_over(outgoing)
+
+    def _compute(self, proposed: Proposed, asked: Asked) -> tuple[Done, Slot]:
+        """Have a question computed; return what became of it, and its slot."""
+        header = asked.header
+        job = Job(proposed.study.hash, proposed.letter.digest, header.round, header.analyst, asked.body)
+        taken_up, promised = self._clock.monotonic(), 0.0
+        for said in self._worker.work(job):
+            match said:
+                case Taken():
+                    taken_up = self._clock.monotonic()
+                case Promise(seconds):
+                    promised = seconds
+                case Done():
+                    slot = Slot.promised(taken_up=taken_up, seconds=promised, grid=float(self._holder.time.grid))
+                    return said, slot
+        raise InternalError("the process that computes ended without a word")
+
+    def _letter(self, arrived: Arrived, proposed: Proposed, asked: Asked, done: Done) -> _Outgoing:
+        """Put a reply into a letter, sealed if the holder's file says so."""
+        asking, sealed = asked.header, self._holder.seal
+        header = Header(
+            "answer", asking.study, asking.analyst, asking.holder, asking.round, asking.sequence, asked.digest, sealed
+        )
+        body = done.reply
+        if sealed:
+            if not proposed.proposal.sealing:
+                raise InputError(
+                    f"{self._holder.file}, seal",
+                    found="is true, and the study's letter has no key to seal to",
+                    remedy="ask the analyst for a study with one, or set seal = false",
+                )
+            body = seal(body, to=proposed.proposal.sealing, header=header.encode())
+        return _Outgoing(arrived, proposed, header, Letter(header, body).signed_by(self._holder.private), done.became)
+
+    def _write_down(self, asked: Asked, done: Done, slot: Slot) -> None:
+        """Write into the ledger what the gate has not: repeats, refusals, and answers that are late."""
+        study, asker, question = asked.header.study, asked.header.analyst, done.question
+        sizes = {"received": len(asked.body), "sent": len(done.reply)}
+        with self._holder.ledger() as ledger:
+            if done.became == "repeated":
+                ledger.write_event("repeated", sizes, study=study, asker=asker, question=question)
+            elif done.became == "refused":
+                ledger.write_event("refused", {"code": done.code, **sizes}, study=study, asker=asker, question=question)
+            slots = slot.number(ready=self._clock.monotonic())
+            if slots > 1:
+                stopped = write_overrun(ledger, study=study, asker=asker, question=question, slots=slots)
+                self._say(
+                    f"an answer took {slots} times as long as was promised"
+                    + (": the study is stopped until an officer resumes it" if stopped else "")
+                )
+
+    def _hand_over(self, outgoing: _Outgoing) -> None:
+        """Hand an answer to the carrier, if the officers still agree; one that it does not take goes later."""
+        try:
+            self._deliver(outgoing)
+        except CarrierError as error:
+            self._late.append(outgoing)
+            self._holds.for_good(outgoing.arrived.known_by)
+            self._fail(error)
+
+    def _deliver_late(self) -> None:
+        """Hand over what could not be before."""
+        self.failed = None
+        try:
+            while self._late:
+                self._deliver(self._late[0])
+                self._late.pop(0)
+        except CarrierError as error:
+            self._fail(error)
+            if len(self._late) >= _MOST_LATE:
+                raise
+
+    def _fail(self, error: CarrierError) -> None:
+        self.failed = error
+        self._say(str(error))
+
+    def _deliver(self, outgoing: _Outgoing) -> None:
+        arrived, study = outgoing.arrived, outgoing.proposed.study
+        with self._holder.ledger() as ledger:
+            agreed = is_agreed(outgoing.proposed, self._holder, ledger)
+        if not agreed:
+            self._wait(arrived)
+            return
+        self._carrier.deliver(arrived.name, outgoing.header, outgoing.letter)
+        self.did.left[outgoing.became] += 1
+        self.did.waiting.discard(arrived.known_by)
+        # The carrier knows that it is answered; should it ever bring it again, then not at once.
+        self._holds.for_now(arrived.known_by, firmly=True)
+        self._note(
+            f"{outgoing.became} {arrived.stem}: {study.name}, round {outgoing.header.round}, "
+            f"{len(outgoing.letter.data):,} bytes"
+        )
+
+    def _wait(self, arrived: Arrived, *, firmly: bool = False) -> None:
+        self.did.waiting.add(arrived.known_by)
+        self._holds.for_now(arrived.known_by, firmly=firmly)
+
+    def _turn_away(self, arrived: Arrived, what: Stranger) -> None:
+        """Count a letter that counts as not arrived, once."""
+        self.did.turned_away += 1
+        self._unsaid[what] += 1
+        self._holds.for_good(arrived.known_by)
+
+
+def _state(path: Path) -> tuple[str, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), 0, 0
+    return str(path), found.st_mtime_ns, found.st_size

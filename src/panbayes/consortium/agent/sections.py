@@ -1,0 +1,222 @@
+"""The parts of a holder's file: people and their keys, the cap, where records lie, when answers leave, the mailbox."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from panbayes.consortium.post.folder import check_name
+from panbayes.consortium.post.keys import PublicKey
+from panbayes.errors import InputError
+from panbayes.files import check_path
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.loss import Loss
+from panbayes.privacy.losses import parse_loss
+from panbayes.schema import kinds
+from panbayes.schema.declaration import Key, Kind
+from panbayes.schema.toml_reader import Section, show
+from panbayes.schema.toml_writer import toml_list, toml_value
+from panbayes.tables.sources.file import File
+
+__all__ = ["EVERY_SECOND", "MailboxAddress", "Person", "Source", "TimeRules", "limit", "people"]
+
+MOST_GRID: Final = 3600
+MOST_POLL: Final = 300
+MOST_RECORDS: Final = 2**40
+
+_KEY_EXAMPLE: Final = '"ssh-ed25519 AAAA…"'
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """An officer or an analyst: a name, and the key that signs under it."""
+
+    name: str
+    key: PublicKey
+
+
+def people(who: str) -> Kind[tuple[Person, ...]]:
+    """Take a table of names, each with a public key or the path of a ``.pub`` file."""
+    words = f"a table with a line {who} = {_KEY_EXAMPLE}, or the path of a .pub file, for each"
+
+    def read(section: Section, key: str) -> tuple[Person, ...]:
+        table = section.section(key)
+        found: list[Person] = []
+        for name in table.names():
+            text = table.text(name, expected=_KEY_EXAMPLE)
+            try:
+                check_name(name, argument=name)
+                found.append(Person(name, _public_key(text, section, argument=name)))
+            except InputError as error:
+                raise table.error(name, found=error.found, remedy=error.remedy) from None
+        return tuple(found)
+
+    return Kind(words, read)
+
+
+def _public_key(text: str, section: Section, *, argument: str) -> PublicKey:
+    if not text.endswith(".pub") or " " in text:
+        return PublicKey.parse(text, argument=argument)
+    if section.document.folder is None:
+        raise InputError(argument, found=f"found the file {text}", remedy="give the key itself")
+    return PublicKey.load(section.document.folder / check_path(text, argument=argument), argument=argument)
+
+
+def limit() -> Kind[Loss]:
+    """Take a cap: a number is ε, a text names another class of privacy."""
+    words = 'ε such as 3, or a text such as "rho=0.05"'
+
+    def read(section: Section, key: str) -> Loss:
+        value = section.value(key, expected=words)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise section.error(key, found=f"found {show(value)}", remedy=f"give {words}")
+        try:
+            return parse_loss(value if isinstance(value, str) else repr(value), argument=key)
+        except InputError as error:
+            raise section.error(key, found=error.found, remedy=f"give {words}") from None
+
+    return Kind(words, read, _cap_text)
+
+
+def _cap_text(cap: Loss) -> str:
+    amount = kinds.ratio().write
+    return amount(cap.amount) if isinstance(cap, Pure) and amount else toml_value(f"{cap.key}={cap.amount}")
+
+
+def _columns() -> Kind[tuple[str, ...] | int]:
+    return Kind(
+        'names such as ["sex", "age"], or their number',
+        kinds.either(kinds.whole_number(), kinds.list_of((str,), "names")).read,
+        lambda value: toml_value(value) if isinstance(value, int) else toml_list(value),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the holder's records lie, and how they are written."""
+
+    file: Annotated[
+        str,
+        Key(
+            kinds.text('a path such as "north.csv"'),
+            "a table, such as north.csv, north.csv.gz or north.parquet, or a folder of them",
+        ),
+    ]
+    encoding: Annotated[
+        str, Key(kinds.text('a name such as "latin-1"'), "how a text file is encoded, if no byte-order mark shows it")
+    ] = "utf-8"
+    separator: Annotated[
+        str | None,
+        Key(
+            kinds.choice(("comma", "semicolon", "tab", "pipe")),
+            "what stands between values",
+            default="what the header shows",
+        ),
+    ] = None
+    header: Annotated[
+        bool, Key(kinds.flag(), "whether the first row has the names of the columns; if not, give the next two keys")
+    ] = True
+    columns: Annotated[
+        tuple[str, ...] | int, Key(_columns(), "without a header: the names of the columns, or how many there are")
+    ] = ()
+    sheet: Annotated[
+        str | None, Key(kinds.text("the name of a sheet"), "the sheet of an Excel workbook", default="the first")
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without a look at the file."""
+        self.at(Path())
+
+    def at(self, folder: Path) -> File:
+        """Return the file, whose path is relative to ``folder``."""
+        return File(
+            folder / check_path(self.file, argument="file"),
+            encoding=self.encoding,
+            separator=self.separator,
+            header=self.header,
+            columns=self.columns,
+            sheet=self.sheet,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRules:
+    """When answers may leave."""
+
+    grid: Annotated[
+        Fraction,
+        Key(
+            kinds.ratio("seconds, such as 1.0"),
+            "answers leave at multiples of so many seconds after their question was taken up, so that how long they "
+            "took tells nothing; 0 lets them leave at once",
+        ),
+    ] = Fraction(1)
+    records_bound: Annotated[
+        int | None,
+        Key(
+            kinds.whole_number("a whole number such as 1000000"),
+            "a number that your table's records will never exceed, known to anybody: times are promised from it where "
+            "a study keeps the number of records private",
+            default="studies that keep the number of records private are not answered, unless grid = 0",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if not 0 <= self.grid <= MOST_GRID:
+            raise InputError(
+                "time.grid", found=f"found {float(self.grid):g}", remedy=f"give 0 to {MOST_GRID} seconds, such as 1.0"
+            )
+        if self.records_bound is not None and not 1 <= self.records_bound <= MOST_RECORDS:
+            raise InputError(
+                "time.records_bound", found=f"found {self.records_bound}", remedy="give a number of records, 1 or more"
+            )
+
+
+EVERY_SECOND: Final = TimeRules()
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxAddress:
+    """Where the analyst's mailbox is."""
+
+    url: Annotated[str, Key(kinds.text('an address such as "https://post.example:8443"'), "the address of the mailbox")]
+    ca: Annotated[
+        str | None,
+        Key(
+            kinds.text('a path such as "mailbox.pem"'),
+            "a file of certificates that are trusted beside the system's",
+            default="the system's alone",
+        ),
+    ] = None
+    poll: Annotated[
+        int,
+        Key(kinds.whole_number("seconds, such as 30"), "how long the mailbox may keep a request until a letter comes"),
+    ] = 30
+
+    def __post_init__(self) -> None:
+        """Check the address and the range."""
+        if not _usable(self.url):
+            raise InputError(
+                "mailbox.url",
+                found=f'found "{self.url}"',
+                remedy="give an address that begins with https://, such as https://post.example:8443",
+            )
+        if not 1 <= self.poll <= MOST_POLL:
+            raise InputError("mailbox.poll", found=f"found {self.poll}", remedy=f"give 1 to {MOST_POLL} seconds")
+
+
+def _usable(url: str) -> bool:
+    """Tell whether an address is one of HTTPS, or of this very machine, and no more than an address."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    here = host in ("localhost", "127.0.0.1", "::1")
+    if not host or not url.isprintable() or parts.query or parts.fragment or parts.username is not None:
+        return False
+    return parts.scheme == "https" or (here and parts.scheme == "http")

@@ -1,0 +1,128 @@
+"""How pictures look: one palette, quiet axes, and files that are the same for the same results.
+
+Needs matplotlib, which ``pip install panbayes[figures]`` brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FormatStrFormatter, NullFormatter, NullLocator
+from numpy.typing import NDArray
+
+from panbayes.files import output_file
+from panbayes.reproduce.experiment import Picture
+from panbayes.reproduce.results import Results
+
+__all__ = ["COLOURS", "FAILS", "INK", "MARKERS", "NAMES", "QUIET", "SOUND", "draw", "logarithmic", "measured", "quiet"]
+
+INK: Final = "#22313f"
+QUIET: Final = "#8d99a6"
+FAILS: Final = "#b5364a"
+"""What is claimed and does not hold."""
+
+SOUND: Final = "#2f7d4f"
+"""What is proved."""
+
+COLOURS: Final = {
+    "dwork": "#5b6770",
+    "optimal-bernoulli": "#c05a1c",
+    "quantized-laplace": "#2a7f9e",
+    "laplace": "#7a5aa8",
+    "truncated-gaussian": "#a08412",
+}
+MARKERS: Final = {
+    "dwork": "s",
+    "optimal-bernoulli": "o",
+    "quantized-laplace": "^",
+    "laplace": "D",
+    "truncated-gaussian": "v",
+}
+NAMES: Final = {
+    "dwork": "Dwork",
+    "optimal-bernoulli": "Optimal Bernoulli",
+    "quantized-laplace": "Quantized Laplace",
+    "laplace": "Laplace",
+    "truncated-gaussian": "Gauss (truncated)",
+}
+
+_ASIDE: Final = 0.014
+"""How far points of different estimators stand aside, for their intervals to be seen."""
+
+_STYLE: Final[dict[Any, Any]] = {
+    "svg.hashsalt": "panbayes",
+    "font.size": 9.5,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10.5,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "lines.linewidth": 1.6,
+}
+
+
+def draw(picture: Picture, results: Results, folder: Path) -> tuple[str, ...]:
+    """Draw a picture as PNG and as SVG and return the names of the files."""
+    names = (f"{picture.name}.png", f"{picture.name}.svg")
+    with mpl.rc_context(_STYLE):
+        figure = Figure(dpi=110, layout="constrained")
+        picture.draw(results, figure)
+        for name in names:
+            with output_file(folder / name) as temporary:
+                kind = Path(name).suffix.lstrip(".")
+                figure.savefig(temporary, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    return names
+
+
+def quiet(axes: Axes) -> None:
+    """Leave out the frame where it says nothing, and draw a faint grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="#e6eaee", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def logarithmic(axes: Axes, *, ticks: Sequence[float]) -> None:
+    """Let the x axis be logarithmic with these ticks, written as they are."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
+    axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def measured(
+    axes: Axes,
+    estimator: str,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    *,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    theory: NDArray[np.float64],
+) -> None:
+    """Draw what was measured as points with their intervals, and theory as the line that they should lie on."""
+    colour = COLOURS[estimator]
+    axes.plot(x, theory, color=colour, linewidth=1.2)
+    place = list(COLOURS).index(estimator) - len(COLOURS) // 2
+    axes.errorbar(
+        x * (1 + _ASIDE * place),
+        y,
+        yerr=[np.maximum(y - low, 0), np.maximum(high - y, 0)],
+        fmt=MARKERS[estimator],
+        color=colour,
+        markersize=4.2,
+        elinewidth=1.1,
+        capsize=2,
+        label=NAMES[estimator],
+    )

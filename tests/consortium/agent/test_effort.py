@@ -1,0 +1,142 @@
+"""What is promised: a function of the question and of public sizes, for every question that a study may ask."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from panbayes.consortium.agent import effort
+from panbayes.consortium.agent.effort import MOST, Effort, effort_of, public_records, seconds
+from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.analyst.federation import Federation
+from panbayes.consortium.analyst.method import learn_from
+from panbayes.consortium.holder.gate import Gate
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.protocol.cells import Cells
+from panbayes.consortium.protocol.codec import decode_question
+from panbayes.consortium.protocol.queries import (
+    Count,
+    FormerCandidate,
+    FormerChoiceQuery,
+    GroupedTablesQuery,
+    Grouping,
+    ModelQuery,
+    ParentChoiceQuery,
+    Query,
+    TableCandidate,
+    TableChoiceQuery,
+    TablesQuery,
+)
+from panbayes.dp.simulated import SimulatedNoise
+from panbayes.schema.schema import Schema, Unit
+from tests.consortium.studies import KILLED, SCHEMA, SIZES, tables_for
+
+PAIRS = (Grouping(0, ()), Grouping(1, ()), Grouping(3, (0, 1, 0, 1)))
+
+CHOICE = TableChoiceQuery(
+    privacy="pure",
+    adjacency="replace",
+    groupings=PAIRS,
+    candidates=(TableCandidate((0, 1), 0, 0), TableCandidate((1, 2), 0, 0)),
+    expected=None,
+    rule="any",
+    taken=(),
+    counts=(Count(1, 0), Count(2, 0)),
+    least=0,
+    look="1/2",
+    loss="1",
+)
+
+COUNTED: list[tuple[Query, Effort]] = [
+    (TablesQuery(sets=((0, 1), (3,)), epsilon="1", clip=True), Effort(9, 2, 10, 10)),
+    # Two are placed, three are left, one set of two parents: the largest table is 4·3·2.
+    (ParentChoiceQuery((0, 1), 2, "mutual-information", "permute-and-flip", "1"), Effort(9, 3, 75, 1)),
+    (ParentChoiceQuery((0,), 2, "mutual-information", "permute-and-flip", "1"), Effort(9, 4, 100, 1)),
+    # Each of five attributes with each set of two of the others; each may be compared in every step.
+    (
+        ModelQuery(0, 2, None, "mutual-information", "permute-and-flip", "1", "1", True),
+        Effort(9, 30, 30 * (5 + 24), 5 * (1 + 24)),
+    ),
+    (
+        ModelQuery(0, 2, "4", "mutual-information", "permute-and-flip", "1", "1", True),
+        Effort(9, 55, 55 * (5 + 24), 5 * (1 + 24)),
+    ),
+    (
+        GroupedTablesQuery("pure", "replace", PAIRS, tables=((), (0, 1), (2,)), weights=(1, 1, 1), loss="1"),
+        Effort(9, 3, 9, 9),
+    ),
+    (CHOICE, Effort(9, 2, 6 + 6 + 4 + 2 * 3, 2 + 2)),
+    (msgspec.structs.replace(CHOICE, look="1"), Effort(9, 2, 6 + 6 + 4, 2)),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), COUNTED, ids=lambda value: type(value).__name__)
+def test_what_a_question_asks_for_is_counted(query: Query, expected: Effort) -> None:
+    assert SIZES == (2, 3, 2, 4, 2)
+    assert effort_of(query, SCHEMA, length=9) == expected
+
+
+def test_what_cannot_be_read_or_is_no_longer_answered_costs_its_length() -> None:
+    former = FormerChoiceQuery(
+        "pure", "replace", (), (FormerCandidate((0,), 1),), Cells(2, b""), "once", (), picks=1, loss="1"
+    )
+    assert effort_of(former, SCHEMA, length=8) == Effort(8)
+    assert effort_of(None, SCHEMA, length=77) == Effort(77)
+
+
+def test_attributes_that_there_are_not_cost_nothing_and_break_nothing() -> None:
+    assert effort_of(TablesQuery(sets=((0, 9999),), epsilon="1", clip=True), SCHEMA, length=9) == Effort(9, 1, 0, 0)
+    wrong = GroupedTablesQuery("pure", "replace", (Grouping(99, ()),), tables=((0,),), weights=(1,), loss="1")
+    assert effort_of(wrong, SCHEMA, length=9) == Effort(9, 1, 0, 0)
+    placed = ParentChoiceQuery(tuple(range(50)), 8, "mutual-information", "permute-and-flip", "1")
+    assert effort_of(placed, SCHEMA, length=9) == Effort(9, 0, 0, 1)
+
+
+def test_a_promise_is_the_formula_that_is_written_down() -> None:
+    asked = Effort(10**6, 100, 10**4, 10**3)
+    found = seconds(asked, records=10**5, attributes=20, read=True)
+    parts = (
+        effort.BASE,
+        effort.LENGTH * 10**6,
+        effort.PASS * 100 * 10**5,
+        effort.CELL * 10**4,
+        effort.DRAW * 10**3,
+    )
+    assert found == pytest.approx(sum(parts))
+    assert seconds(asked, records=10**5, attributes=20, read=False) == pytest.approx(
+        sum(parts) + effort.OPEN + effort.READ * 10**5 * 20
+    )
+    assert min(parts) > 0
+
+
+def test_the_number_of_records_is_the_public_one_or_the_declared_one() -> None:
+    persons = replace(SCHEMA, unit=Unit("person", 3))
+    assert public_records(SCHEMA, size=1000, bound=None) == 1000
+    assert public_records(SCHEMA, size=1000, bound=5000) == 5000
+    assert public_records(SCHEMA, size=1000, bound=10) == 1000
+    assert public_records(SCHEMA, size=None, bound=5000) == 5000
+    assert public_records(persons, size=1000, bound=None) == 3000, "no more than each may have"
+
+
+@pytest.mark.parametrize("study", KILLED, ids=lambda study: study.name)
+def test_every_question_of_every_strategy_has_an_effort(study: Study) -> None:
+    (name, table), *_ = tables_for(study).items()
+    asked: list[Effort] = []
+    with Ledger.in_memory() as ledger:
+        gate = Gate(table, study, ledger, SimulatedNoise(1))
+
+        def ask(data: bytes) -> bytes:
+            asked.append(effort_of(decode_question(data).query, study.schema, length=len(data)))
+            return gate.ask(data)
+
+        learn_from(Federation(study, {name: ask}, simulated=True))
+    assert asked
+    assert all(found.tables > 0 and found.cells > 0 and found.draws > 0 for found in asked)
+
+
+def test_sizes_that_no_gate_would_compute_are_bounded() -> None:
+    wide = Schema("wide", tuple(replace(SCHEMA.attributes[0], name=f"a{i}") for i in range(200)))
+    model = ModelQuery(0, 8, "1", "mutual-information", "permute-and-flip", "1", "1", True)
+    assert seconds(effort_of(model, wide, length=100), records=10**6, attributes=200, read=False) == MOST
