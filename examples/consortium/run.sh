@@ -95,7 +95,7 @@ say "Everything can be checked by others: the signatures in the model, and every
 at analyst panbayes analyst verify model.json
 at analyst panbayes analyst verify second.json
 for holder in "${holders[@]}"; do
-  at "$holder" panbayes holder ledger verify --state state
+  at "$holder" panbayes holder ledger verify --config holder.toml
 done
 at north panbayes holder log
 

@@ -50,7 +50,7 @@ class ExitCode(IntEnum):
     NO = 1, "a check says no: the answer is in the output"
     INPUT = 2, "something given is wrong: an argument, a file, a place to write to"
     REFUSED = 3, "a holder refused: the message has its name, a code and its reason"
-    FAILED = 4, "a holder failed, answered garbage or simulated its noise"
+    FAILED = 4, "a holder failed, stayed away, answered garbage or simulated its noise"
     LEDGER = 5, "a ledger is damaged, edited, of other records, or in use"
     WAITING = 6, "a holder has not answered yet: run the same command again later"
     BUG = 70, "a bug in panbayes"

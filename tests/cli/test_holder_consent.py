@@ -366,6 +366,20 @@ def test_others_that_are_approved_are_told(panbayes: Panbayes, house: House) -> 
     assert "have not begun" not in shown
 
 
+def test_others_that_are_approved_and_would_not_add_up_are_told(panbayes: Panbayes, house: House) -> None:
+    """Whichever is answered first keeps the other from it: no sum of the two is shown."""
+    arrive(house)
+    arrive(house, CLINICS.replace("clinics", "people"), SCHEMA + '[unit]\ncolumn = "patient"\n')
+    listed(panbayes)
+    panbayes("holder", "approve", "people", "--key", "mary.key", "--yes")
+    said = json.loads(panbayes("holder", "approve", "clinics", "--statement", "s.txt", "--json").stdout)
+    assert said["words"]["Your limit"] == (
+        "All studies together may spend ε = 3. Privacy spent so far: ε = 0. Approved too, and counting neighbours or "
+        "persons in another way, so that it does not add up: people. Once one side has an answer, the other gets none. "
+        "This study may spend ε = 1; privacy left after it: ε = 2."
+    )
+
+
 def test_studies_that_have_begun_are_kept_room_for(panbayes: Panbayes, house: House) -> None:
     arrive(house, CLINICS.replace("clinics", "wards").replace("epsilon = 1", 'strategy = "independent"\nepsilon = 1.5'))
     arrive(house)
@@ -542,3 +556,21 @@ def test_the_log_is_a_table_for_people_and_spreadsheets(panbayes: Panbayes, hous
         done = panbayes("holder", "log", *arguments)
         assert done.returncode == 2
         assert words in done.stderr
+
+
+def test_the_ledger_of_a_holders_file_is_found_by_it(panbayes: Panbayes, house: House) -> None:
+    house.text()
+    study = arrive(house)
+    assert listed(panbayes)[0]["study"] == study
+    (one,) = json.loads(panbayes("holder", "ledger", "show", "--config", "holder.toml", "--json").stdout)
+    assert Path(one["ledger"]).parent == Path("state") / "ledgers"
+    done = panbayes("holder", "ledger", "verify", "north", "--config", "holder.toml")
+    assert (done.returncode, done.stderr) == (0, "")
+    for verb in (("open", "north", "1"), ("close", "north", "clinics")):
+        done = panbayes("holder", "ledger", *verb, "--config", "holder.toml")
+        assert done.returncode == 2
+        assert "no ledger file" not in done.stderr
+    done = panbayes("holder", "ledger", "show", "--config", "holder.toml", "--state", "state")
+    assert done.returncode == 2
+    assert "--config: is given with --state" in done.stderr
+    assert panbayes("holder", "ledger", "show", "--config", "none.toml").returncode == 2

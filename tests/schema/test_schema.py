@@ -209,6 +209,11 @@ def test_large_and_deep_schemas_are_refused_in_time() -> None:
     for text in ("a." * 2_000 + "b = 1", f"[{'a.' * 2_000}b]", "a." * 1_000_000 + "b = 1"):
         with pytest.raises(InputError, match=r"^s, line 2: found keys in keys without end; mend that line$"):
             Schema.parse(f"# a comment. {'.' * 100}\n{text}\n", source="s")
+    # Lines on which a careless pattern tries every beginning and every end: that would take hours.
+    quoted, headed = '"' + '\\"' * 500_000, f'name = """\n[{" " * 500_000}b\n"""\n'
+    for text in (quoted, f"{quoted}\\", headed, headed.replace("b\n", "]b\n"), headed.replace("[", "[[ a")):
+        with pytest.raises(InputError):
+            Schema.parse(text)
     with pytest.raises(InputError, match="is not valid TOML"):
         Schema.parse("a = " + "[" * 2_000 + "]" * 2_000)
     for text in (f"name = {'[' * 40}{']' * 40}", "name = {" + 'a."b".' * 20 + "c = 1}"):

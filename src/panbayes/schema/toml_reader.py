@@ -27,8 +27,9 @@ MAX_BYTES: Final = 4_000_000
 MAX_DEPTH: Final = 32
 """So many keys may lie in one another; no file that people write needs more than three."""
 
-_HEADER = re.compile(r"\s*(\[{1,2})\s*([^\[\]#]+?)\s*\]{1,2}\s*(#.*)?$")
-_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'""")
+# What these match is others' text as well: each takes a time that grows with the line, and not with its square.
+_HEADER = re.compile(r"\s*(\[{1,2})([^\[\]#]+)\]{1,2}\s*(#.*)?$")
+_TEXT = re.compile(r""""(?:[^"\\]|\\.|\\$)*(?:"|$)|'[^']*(?:'|$)""")
 _NO_KEY = re.compile(r"[^A-Za-z0-9_.-]")
 _KEY = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
 
@@ -238,7 +239,7 @@ def _key_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
     seen: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
-            name = header[2].strip("\"' ")
+            name = header[2].strip().strip("\"' ")
             if header[1] == "[[":
                 seen[name] = seen.get(name, -1) + 1
                 table = (name, seen[name])

@@ -62,11 +62,11 @@ def arm_agent(point: str) -> None:
         case "before a question is computed" | "after a question is computed":
             arm(Agent, "_compute", before=point.startswith("before"))
         case "before the answer's signature":
-            arm(folder, "_write", before=True, when=lambda path, _: path.name.endswith(".answer.sig"))
+            arm(folder, "_write", before=True, when=lambda _, name, __: name.endswith(".answer.sig"))
         case "between signature and letter":
-            arm(folder, "_write", before=True, when=lambda path, _: path.name.endswith(".answer"))
+            arm(folder, "_write", before=True, when=lambda _, name, __: name.endswith(".answer"))
         case "after the answer's letter":
-            arm(folder, "_write", before=False, when=lambda path, _: path.name.endswith(".answer"))
+            arm(folder, "_write", before=False, when=lambda _, name, __: name.endswith(".answer"))
         case _:
             pytest.MonkeyPatch().setattr(worker, "_MODULE", "tests.consortium.agent.dying")
 

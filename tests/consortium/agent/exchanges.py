@@ -16,7 +16,6 @@ from panbayes.consortium.agent import decisions
 from panbayes.consortium.agent.answering import Agent, Did
 from panbayes.consortium.agent.carrier import FolderCarrier
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.consenting import statement_of
 from panbayes.consortium.agent.proposals import Proposed
 from panbayes.consortium.agent.serving import answer_all
 from panbayes.consortium.agent.studies import Studies
@@ -92,8 +91,9 @@ class Exchange:
     def approve(self, proposed: Proposed | None = None, officer: str = "mary") -> Proposed:
         """Have an officer approve the study."""
         found = self.propose() if proposed is None else proposed
-        signature = sign(key(officer), "panbayes-approval", statement_of(self.holder, found).encode())
         with self.holder.ledger() as ledger:
+            statement = decisions.statement_now(found, self.holder, ledger)
+            signature = sign(key(officer), "panbayes-approval", statement.encode())
             decisions.approve(found, self.holder, ledger, signature, argument="--key")
         return found
 

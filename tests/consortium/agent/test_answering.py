@@ -10,16 +10,19 @@ from typing import Any
 
 import pytest
 
+from panbayes.consortium.agent import decisions
 from panbayes.consortium.agent.answering import Agent
 from panbayes.consortium.agent.carrier import CarrierError, FolderCarrier
 from panbayes.consortium.agent.checking import read_question
 from panbayes.consortium.agent.pipe import Done, Job, Promise, Said, Taken
 from panbayes.consortium.agent.proposals import NotArrivedError
 from panbayes.consortium.agent.serving import answer_all
+from panbayes.consortium.holder.ledger.attempts import Attempt
 from panbayes.consortium.post.letters import LIMITS, Header, Letter, Signed
 from panbayes.consortium.post.sealing import open_sealed
 from panbayes.consortium.protocol.codec import encode
 from panbayes.consortium.protocol.envelope import Refusal
+from panbayes.errors import InputError, LedgerError
 from tests.consortium.agent.exchanges import VOTING, Exchange
 from tests.consortium.agent.houses import key, letter, proposal
 
@@ -294,6 +297,164 @@ def test_what_came_to_nothing_is_tried_again_later_and_not_because_of_what_the_a
     assert exchange.answer(stem) is not None
 
 
+def test_who_is_taken_out_of_the_holders_file_has_no_say_while_the_agent_runs(tmp_path: Path) -> None:
+    changes: tuple[dict[str, Any], ...] = (
+        {"officers": {"zoe": key("zoe").public.line}},
+        {"analysts": {}},
+        {"text": ""},
+    )
+    for number, change in enumerate(changes):
+        for meanwhile in (False, True):
+            exchange = Exchange(tmp_path / f"{number} {meanwhile}")
+            scene = Scene(exchange)
+            exchange.approve()
+            stem = exchange.ask()
+
+            def edit(exchange: Exchange = exchange, change: dict[str, Any] = change) -> None:
+                if "text" in change:
+                    exchange.house.config.write_text("nonsense")
+                else:
+                    exchange.house.text(rest=exchange.rest, **change)
+
+            if meanwhile:
+                scene.computing.meanwhile = edit
+            else:
+                edit()
+            if "text" in change and not meanwhile:
+                with pytest.raises(InputError, match="is not valid TOML"):
+                    scene.turn()
+            else:
+                scene.turn()
+            assert exchange.answer(stem) is None
+            scene.computing.meanwhile = lambda: None
+            exchange.house.text(rest=exchange.rest)
+            scene.time.now += 300
+            scene.turn()
+            assert exchange.answer(stem) is not None, "as before, it is answered as before"
+
+
+def test_a_cap_that_is_lowered_while_the_agent_runs_stays_so(scene: Scene) -> None:
+    exchange = scene.exchange
+    lowered = exchange.house.write(rest=exchange.rest, cap="1")
+    scene.turn()
+    scene.agent.flush()
+    exchange.ask()
+    scene.turn()
+    with lowered.ledger() as ledger:
+        assert [event.what for event in ledger.events()] == []
+        assert str(ledger.summary().cap) == "ε = 1"
+
+
+def test_what_an_agent_cannot_take_over_stops_it(scene: Scene) -> None:
+    exchange = scene.exchange
+    exchange.approve()
+    stem = exchange.ask()
+    exchange.house.text(rest=exchange.rest, top='state = "elsewhere"')
+    with pytest.raises(InputError, match="start the agent again"):
+        scene.turn()
+    assert exchange.answer(stem) is None
+    assert not (exchange.house.folder / "elsewhere").exists()
+
+
+@dataclass
+class Watched:
+    """A folder whose keeper sees what is fetched again."""
+
+    carrier: FolderCarrier
+    wanted: list[bool] = field(default_factory=list)
+
+    def collect(self, have: Any, *, seconds: float) -> Any:
+        self.wanted.append(not any(".question" in name for name in have))
+        return self.carrier.collect(have, seconds=seconds)
+
+    def deliver(self, name: str, header: Header, letter: Signed) -> None:
+        self.carrier.deliver(name, header, letter)
+
+
+@pytest.mark.parametrize("decided", [(), ("declined",), ("stopped",), ("stopped", "resumed"), ("declined", "stopped")])
+def test_no_letter_is_fetched_again_because_an_officer_said_no(scene: Scene, decided: tuple[str, ...]) -> None:
+    """When letters are fetched is seen by whoever keeps the mailbox, and must not tell "no" from nothing."""
+    exchange = scene.exchange
+    proposed = exchange.propose()
+    exchange.strangers()  # Makes the ledger.
+    watched = Watched(exchange.carrier)
+    scene.again(carrier=watched)
+    exchange.ask()
+    scene.turn()
+    for what in decided:
+        exchange.decide(what, proposed)
+        scene.turn()
+    scene.turn()
+    assert watched.wanted == [True] + [False] * (len(decided) + 1)
+    exchange.decide("resumed", proposed)
+    exchange.approve(proposed)
+    scene.turn()
+    assert watched.wanted[-1], "that the answer is yes is told anyway"
+
+
+def test_a_paused_study_is_not_tried_which_would_take_a_time_that_shows(tmp_path: Path) -> None:
+    scene = Scene(Exchange(tmp_path, rest=EVERY_SECOND))
+    exchange = scene.exchange
+    proposed = exchange.approve()
+    with exchange.holder.ledger() as ledger:
+        for number in range(3):
+            attempt = Attempt.now(study=proposed.study.hash, name="", question=f"{number:064x}", kind="tables")
+            with ledger.transaction() as transaction:
+                transaction.begin(attempt)
+            ledger.write_failure(attempt, MemoryError())
+        assert proposed.study.hash in ledger.summary().paused
+    exchange.ask()
+    scene.turn()
+    assert (scene.computing.jobs, scene.time.slept) == ([], [])
+    with exchange.holder.ledger() as ledger:
+        decisions.resume(proposed, exchange.holder, ledger, by="mary", reason="")
+    scene.turn()
+    assert len(scene.computing.jobs) == 1
+
+
+def test_what_takes_too_long_is_late_also_if_nothing_leaves(tmp_path: Path) -> None:
+    """The next question waits for it, so that its asker sees how long it took: no more often than of answers."""
+    scene = Scene(Exchange(tmp_path, rest=EVERY_SECOND))
+    exchange = scene.exchange
+    exchange.approve()
+    exchange.ask()
+    scene.computing.becomes, scene.computing.takes = Done("withheld", trouble="no memory"), 2.5
+    for _ in range(4):
+        scene.turn()
+        scene.time.now += 300
+    assert exchange.happened() == ["approved", "overrun", "overrun", "stopped"]
+    assert len(scene.computing.jobs) == 2
+
+
+def test_a_slot_is_waited_out_also_if_the_ledger_cannot_be_written(tmp_path: Path, monkeypatch: Any) -> None:
+    scene = Scene(Exchange(tmp_path, rest=EVERY_SECOND))
+    scene.exchange.approve()
+    scene.exchange.ask()
+
+    def full(*_: Any, **__: Any) -> None:
+        raise LedgerError("north.ledger", found="cannot be written", remedy="make room")
+
+    monkeypatch.setattr(Agent, "_write_down", full)
+    scene.turn()
+    assert scene.time.slept == [1.0]
+    assert any("make room" in line for line in scene.lines)
+
+
+def test_a_letter_that_was_cut_off_is_looked_at_when_it_is_whole(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Synchronised folders show files before all of their bytes are there."""
+    monkeypatch.setattr("panbayes.consortium.agent.carrier._COMPARED", 0.0)
+    exchange = scene.exchange
+    exchange.approve()
+    head, signed = exchange.question()
+    stem = exchange.put(head, Signed(signed.data[:-3], signed.signature))
+    for _ in range(3):
+        scene.turn()
+    assert scene.agent.did.turned_away == 1, "counted once while it stays as it is"
+    exchange.put(head, signed)
+    scene.turn()
+    assert exchange.answer(stem) is not None
+
+
 def test_the_answers_letter_is_bound_to_the_questions(scene: Scene) -> None:
     exchange = scene.exchange
     exchange.approve()
@@ -335,7 +496,7 @@ def test_nothing_leaves_unsealed_because_the_analyst_gave_no_key(tmp_path: Path,
     scene.computing.meanwhile = lambda: exchange.decide("resumed", proposed)
     for _ in range(3):
         scene.turn()
-    assert len(scene.computing.jobs) == 1, "not again and again"
+    assert scene.computing.jobs == [], "nothing is charged for what cannot leave"
     assert exchange.answer(stem) is None
     assert "holder.toml, seal: is true" in scene.lines[0]
 
@@ -527,6 +688,26 @@ def test_an_answer_that_the_folder_lost_is_given_again(scene: Scene) -> None:
     scene.time.now += 60
     scene.turn()
     assert path.read_bytes() == first
+
+
+def test_an_answer_that_was_lost_after_it_went_late_is_given_again_within_seconds(scene: Scene) -> None:
+    """However long a letter has rested, for an officer or for room: who lost its answer does not wait so long."""
+    exchange = scene.exchange
+    carrier = Refusing(exchange.folder, exchange.holder.public)
+    exchange.approve()
+    scene.again(carrier=carrier)
+    carrier.full = False
+    scene.turn()
+    stem = exchange.ask()
+    carrier.full = True
+    scene.turn()
+    carrier.full = False
+    scene.turn()
+    path = exchange.folder.path / "from-north" / f"{stem}.answer"
+    path.unlink()
+    scene.time.now += 11
+    scene.turn()
+    assert path.exists()
 
 
 def test_a_single_run_comes_to_its_end_whatever_lies_there(scene: Scene) -> None:

@@ -31,14 +31,46 @@ def reply(exchange: Exchange, number: int = 1, *, by: str = "north", to: Signed 
     return header, Letter(header, b"reply").signed_by(key(by))
 
 
-def test_studies_come_all_at_once_and_questions_one_at_a_time(exchange: Exchange) -> None:
+def test_studies_come_first_and_all_in_order(exchange: Exchange) -> None:
     exchange.propose()
     first, second = exchange.ask(number=1), exchange.ask(number=2)
     study = f"{exchange.study.hash[:12]}-000000"
     carrier = exchange.carrier
-    assert names(carrier) == [f"north/{study}.study", f"north/{first}.question"]
-    assert names(carrier, f"north/{study}.study") == [f"north/{first}.question"]
+    assert names(carrier) == [f"north/{study}.study", f"north/{first}.question", f"north/{second}.question"]
+    assert names(carrier, f"north/{study}.study") == [f"north/{first}.question", f"north/{second}.question"]
     assert names(carrier, f"north/{study}.study", f"north/{first}.question") == [f"north/{second}.question"]
+
+
+def test_few_letters_come_at_once_and_few_bytes(exchange: Exchange) -> None:
+    first = exchange.ask(number=1)
+    folder = exchange.folder.path / "to-north"
+    question, signature = ((folder / f"{first}.question{end}").read_bytes() for end in ("", ".sig"))
+    for number in range(2, 300):
+        (folder / f"{first[:-6]}{number:06d}.question").write_bytes(question)
+        (folder / f"{first[:-6]}{number:06d}.question.sig").write_bytes(signature)
+    assert len(names(exchange.carrier)) == 100
+    for number in range(2, 300):
+        (folder / f"{first[:-6]}{number:06d}.question").write_bytes(bytes(400_000))
+    assert len(names(exchange.carrier)) == 4
+
+
+def test_what_was_there_in_part_comes_again_when_it_is_there(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A drive may show half of a letter, or another's signature, before it shows the letter."""
+    monkeypatch.setattr("panbayes.consortium.agent.carrier._COMPARED", 0.0)
+    exchange.ask(number=2)
+    stem, carrier = exchange.ask(number=1), exchange.carrier
+    known_by, other = f"north/{stem}.question", f"north/{stem[:-1]}2.question"
+    for end in ("", ".sig"):
+        path = exchange.folder.path / "to-north" / f"{stem}.question{end}"
+        whole = path.read_bytes()
+        path.write_bytes(whole[:30])
+        assert names(carrier, other) == [known_by]
+        assert names(carrier, other, known_by) == []
+        path.write_bytes(whole)
+        assert names(carrier, other, known_by) == [known_by]
+        assert names(carrier, other, known_by) == []
 
 
 def test_a_question_comes_until_this_holders_answer_to_it_lies_there(exchange: Exchange) -> None:

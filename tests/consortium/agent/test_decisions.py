@@ -25,7 +25,7 @@ from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.letters import Letter
 from panbayes.consortium.post.proposal import decode_approval
 from panbayes.consortium.post.signatures import sign, verify
-from panbayes.errors import InputError
+from panbayes.errors import InputError, LedgerError
 from tests.consortium.agent.houses import STUDY, House, begin, key, letter, proposal
 
 TWO = {"mary": key("mary").public.line, "tom": key("tom").public.line}
@@ -51,7 +51,8 @@ class Desk:
             return consent_to(self.holder, self.proposed).given(transaction, self.proposed.study.hash)
 
     def signed_by(self, name: str) -> str:
-        return sign(key(name), "panbayes-approval", statement_of(self.holder, self.proposed).encode())
+        statement = decisions.statement_now(self.proposed, self.holder, self.ledger)
+        return sign(key(name), "panbayes-approval", statement.encode())
 
     def approve(self, name: str) -> bool:
         found = approve(self.proposed, self.holder, self.ledger, self.signed_by(name), argument="--key")
@@ -181,6 +182,26 @@ def test_a_decline_voids_what_was_signed(two: Desk) -> None:
     two.approve("mary")
     assert (two.word, two.answered) == ("waiting", False)
     two.approve("tom")
+    assert (two.word, two.answered) == ("approved", True)
+
+
+def test_a_signature_from_before_a_decline_does_not_come_back(two: Desk) -> None:
+    """It lies in the state and in the letter to the analyst: whoever has it is no officer by that."""
+    old = {name: two.signed_by(name) for name in TWO}
+    for name in TWO:
+        two.approve(name)
+    for number in (1, 2):
+        two.decline()
+        for signature in old.values():
+            with pytest.raises(InputError, match="signature under this approval"):
+                approve(two.proposed, two.holder, two.ledger, signature, argument="--signature")
+        for event in two.ledger.events():
+            if event.what == "approved":
+                two.ledger.write_event("approved", event.said or {}, study=event.study)
+        assert (two.word, two.answered) == ("waiting", False)
+        assert decisions.statement_now(two.proposed, two.holder, two.ledger).endswith(f"declined before: {number}\n")
+    for name in TWO:
+        two.approve(name)
     assert (two.word, two.answered) == ("approved", True)
 
 
@@ -380,3 +401,20 @@ def test_the_proposed_study_is_the_one_that_was_signed(desk: Desk) -> None:
     with desk.ledger.transaction(write=False) as transaction:
         desk_consent = consent_to(desk.holder, desk.proposed)
         assert not desk_consent.given(transaction, "ab" * 32)
+
+
+def test_a_ledger_that_was_lost_is_not_begun_anew(house: House) -> None:
+    """Who has approved something has had a ledger: an empty one would spend the cap twice."""
+    holder = house.write()
+    with holder.ledger() as ledger:
+        assert Desk(holder, ledger).approve("mary")
+    path = holder.cabinet.path(holder.name)
+    path.rename(house.folder / "moved")
+    with pytest.raises(LedgerError, match="is gone, and officers have approved studies here"):
+        holder.ledger()
+    assert not path.exists()
+    (house.folder / "moved").rename(path)
+    holder.ledger().close()
+    path.unlink()
+    holder.consents.rename(house.folder / "away")
+    holder.ledger().close()

@@ -32,8 +32,10 @@ def test_what_waits_comes_at_once_when_something_has_changed_and_what_rests_for_
     found.for_good("stranger")
     found.for_now("pending")
     assert found.resting() == {"stranger", "pending"}
-    found.release()
-    assert found.resting() == {"stranger"}
+    found.for_now("other")
+    for letter in ("pending", "stranger", "unheard of"):
+        found.release(letter)
+    assert found.resting() == {"stranger", "other"}, "nothing else comes with it"
     found.for_now("pending")
     assert "pending" in found.resting()
 
@@ -46,7 +48,7 @@ def test_what_was_dealt_with_rests_a_little_whatever_changes() -> None:
         found.for_now("failed", firmly=True)
         start = time.now
         while "failed" in found.resting():
-            found.release()
+            found.release("failed")
             time.now += 0.5
         rests.append(time.now - start)
     assert rests == [1, 2, 4, 8, 10, 10, 10]

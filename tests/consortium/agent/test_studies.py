@@ -227,6 +227,18 @@ def test_a_study_is_found_by_one_name_only(holder: HolderFile) -> None:
             kept.find(text)
 
 
+def test_no_name_can_hide_another_study_from_who_gives_its_hash(holder: HolderFile) -> None:
+    """Else who asks could keep an officer from stopping a study."""
+    meant = Studies(holder).keep(letter()).study
+    for digits in (8, 12, 20, 64):
+        Studies(holder).keep(letter(proposal(STUDY.replace("three clinics", meant.hash[:digits]))))
+    Studies(holder).keep(letter(proposal(STUDY.replace("epsilon = 1", "epsilon = 0.5"))))
+    for digits in (8, 12, 20, 64):
+        assert Studies(holder).find(meant.hash[:digits]).proposed.study == meant
+    with pytest.raises(InputError, match=f"the one that is meant: .*{meant.hash}"):
+        Studies(holder).find(meant.name)
+
+
 def test_a_name_may_look_like_a_path(holder: HolderFile) -> None:
     kept = Studies(holder)
     found = kept.keep(letter(proposal(STUDY.replace("three clinics", "north/south.study"))))
@@ -274,3 +286,13 @@ def test_what_is_kept_is_bounded(holder: HolderFile, limit: str, value: int, mon
         kept.keep(letters[2])
     assert kept.keep(letters[0]).study.name == "0 clinics"
     assert len(kept.all()) == 2
+
+
+def test_one_analyst_keeps_no_other_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(studies, "MAX_LETTERS", 1)
+    analysts = {name: key(name).public.line for name in ("uni", "lab")}
+    kept = Studies(House(tmp_path).write(analysts=analysts))
+    kept.keep(letter())
+    with pytest.raises(NotArrivedError, match="full"):
+        kept.keep(letter(proposal(STUDY.replace("three", "four"))))
+    assert kept.keep(letter(proposal(by="lab"), by="lab")).analyst.name == "lab"

@@ -18,6 +18,7 @@ from panbayes.consortium.agent.proposals import Proposed, read_study_letter
 from panbayes.consortium.agent.words import Account, consent_words
 from panbayes.consortium.agreement.study import Study, dump_study
 from panbayes.consortium.holder.ledger.ledger import Ledger, Spending, Summary
+from panbayes.consortium.post.letters import AROUND_BYTES
 from panbayes.consortium.post.words import words_of
 from panbayes.privacy.classes.pure import NOTHING, Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
@@ -50,6 +51,19 @@ def proposed_by(
     holder: HolderFile, text: str = STUDY, schema: str = SCHEMA, holders: Any = ("north", "south", "west")
 ) -> Proposed:
     return read_study_letter(letter(proposal(text, schema, holders=holders)), holder)
+
+
+@pytest.mark.parametrize("mark", ['"', "\u201d", "\u201c", "\u00bb", "\uff02", "\u2033"])
+def test_the_askers_words_cannot_end_their_quotation(holder: HolderFile, mark: str) -> None:
+    """Whoever reads takes what stands outside the marks for this program's word."""
+    lie = f"to learn{mark}. Ethics: {mark}vote 7{mark}. Until: 2027-01-01. What leaves: {mark}nothing"
+    about = "".join(f"{name} = '{lie}'\n" for name in ("purpose", "requester", "institution", "contact", "ethics"))
+    text = STUDY.replace("three clinics", mark.replace('"', '\\"') + " lie") + f"[about]\n{about}"
+    words = said(proposed_by(holder, text, SCHEMA.replace("smokes", mark.replace('"', '\\"') + " lie")))
+    for heading in ("Who asks", "Why"):
+        assert "lie" in words[heading] or "nothing" in words[heading]
+        outside = "".join(words[heading].split('"')[::2])
+        assert not any(word in outside for word in ("vote 7", "2027", "nothing", "lie", mark)), outside
 
 
 def account(study: Study, cap: Loss | None = None, **more: Any) -> Account:
@@ -118,7 +132,7 @@ def test_who_asks_and_why(holder: HolderFile) -> None:
     words = said(proposed_by(holder, STUDY + ABOUT))
     assert words["Who asks"] == (
         'uni (so your file names the key) asks in study "three clinics" to learn one statistical model of 2 attributes '
-        "from your records, together with south and west. Attributes: smokes, age."
+        'from your records, together with south and west. Attributes: "smokes, age".'
     )
     assert words["Why"] == (
         'By their own account: "A. Author", "University", "a@uni.example". Purpose: "to learn who is readmitted". '
@@ -195,7 +209,10 @@ def test_every_strategy_has_its_words(holder: HolderFile, study: Study) -> None:
     shown = re.search(r"together at most ([0-9.,]+) (bytes|kB|MB|GB)\.", leaves)
     assert shown is not None
     size = float(shown[1]) * {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[shown[2]]
-    assert plan.answer_bytes <= size <= plan.answer_bytes * 1.12
+    most = plan.answer_bytes + plan.answers * AROUND_BYTES
+    assert most <= size <= most * 1.12
+    assert ("1 answer with noise in it:" in leaves) == (plan.answers == 1) == ("noise in them" not in leaves)
+    assert "the approval leaves, with the keys and signatures of those who sign it." in leaves
     assert "No record leaves, no free text and no id; no program of theirs runs here." in leaves
     off = [
         float(text.replace(",", ""))

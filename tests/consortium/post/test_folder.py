@@ -79,6 +79,17 @@ def test_only_names_of_letters_are_looked_at(tmp_path: Path) -> None:
     assert post.names("to") == ["north"]
 
 
+def test_no_letter_is_written_where_a_link_leads(tmp_path: Path) -> None:
+    """Whoever may write into the folder must not make somebody else's process write elsewhere."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "to-north").symlink_to("outside")
+    post = Folder.at(tmp_path)
+    assert post.names("to") == []
+    with pytest.raises(InputError, match="cannot be written"):
+        post.put("to", "north", HEADER, LETTER)
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
 def test_letters_come_in_order(tmp_path: Path) -> None:
     post = Folder.at(tmp_path)
     headers = [replace(HEADER, sequence=number) for number in (10, 2, 1)]
@@ -119,8 +130,7 @@ def dying(real):
         count += 1
         return real(*given, **named)
     return called
-Path.replace, Path.mkdir = dying(Path.replace), dying(Path.mkdir)
-os.fdopen = dying(os.fdopen)
+Path.mkdir, os.replace, os.fdopen = dying(Path.mkdir), dying(os.replace), dying(os.fdopen)
 _put(Path(sys.argv[1]))
 """
 
@@ -132,6 +142,26 @@ def test_a_writer_that_is_killed_leaves_a_whole_letter_or_none(tmp_path: Path, s
     post = Folder.at(tmp_path)
     assert post.get("to", "north", STEM, "question") is None
     assert _put(tmp_path).get("to", "north", STEM, "question") == LETTER
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    """Whoever else may write to a folder could point any name in it at what only its victim may write."""
+    post, elsewhere = Folder.at(tmp_path / "post", make=True), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (post.path / "to-north").symlink_to(elsewhere)
+    with pytest.raises(InputError, match="cannot be written"):
+        post.put("to", "north", HEADER, LETTER)
+    assert list(elsewhere.iterdir()) == []
+    (post.path / "to-north").unlink()
+    (post.path / "to-north").mkdir()
+    kept = elsewhere / "kept"
+    kept.write_bytes(b"kept")
+    for suffix in ("", ".sig"):
+        (post.path / "to-north" / f"{STEM}.question{suffix}").symlink_to(kept)
+        (post.path / "to-north" / f".{STEM}.question{suffix}.{os.getpid()}.tmp").hardlink_to(kept)
+    post.put("to", "north", HEADER, LETTER)
+    assert kept.read_bytes() == b"kept"
+    assert post.get("to", "north", STEM, "question") == LETTER
 
 
 def test_the_signature_of_another_letter_does_not_make_one_arrive(tmp_path: Path) -> None:

@@ -13,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panbayes.consortium.post.keys import PrivateKey
-from panbayes.consortium.post.letters import KINDS, LIMITS, Header, Kind, Letter, LetterError, Signed, stem_of
+from panbayes.consortium.post.letters import (
+    AROUND_BYTES,
+    KINDS,
+    LIMITS,
+    Header,
+    Kind,
+    Letter,
+    LetterError,
+    Signed,
+    stem_of,
+)
 from panbayes.consortium.post.proposal import (
     Approval,
     OfficerSignature,
@@ -216,3 +226,13 @@ def test_a_sealing_key_that_is_none_is_refused(key: str) -> None:
 
 def test_a_sealing_key_is_the_same_for_ever() -> None:
     assert sealing_key(ANALYST) == "3d295e3b07c8fba3e18cf54227a20c8de26006155c3d9ed5bc40eb672903d93c"
+
+
+def test_what_lies_around_an_answer_is_no_more_than_officers_are_told() -> None:
+    """The longest header, a seal and the signature, in both files together."""
+    header = replace(ANSWER, round=999_999_999, sequence=999_999_999, sealed=True)
+    body = b"x" * 1000
+    sealed = seal(body, to=sealing_key(ANALYST), header=header.encode())
+    letter = Letter(header, sealed).signed_by(NORTH)
+    around = len(letter.data) + len(letter.signature.encode()) - len(body)
+    assert AROUND_BYTES * 0.8 < around <= AROUND_BYTES

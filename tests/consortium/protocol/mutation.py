@@ -27,7 +27,7 @@ WORDS = (
 WOUNDS = (1, 1, 1, 2, 4)
 
 
-def mutations(seeds: Sequence[bytes], count: int, *, seed: int) -> Iterator[bytes]:
+def mutations(seeds: Sequence[bytes], count: int, *, seed: int, words: Sequence[bytes] = WORDS) -> Iterator[bytes]:
     """Yield ``count`` messages, each a seed with one to four wounds: flips, cuts, repeats, insertions, splices."""
     generator = np.random.default_rng(seed)
     for _ in range(count):
@@ -46,7 +46,7 @@ def mutations(seeds: Sequence[bytes], count: int, *, seed: int) -> Iterator[byte
                 case 3:
                     del data[at : at + 1 + much % 8]
                 case 4:
-                    data[at:at] = WORDS[what % len(WORDS)]
+                    data[at:at] = words[what % len(words)]
                 case 5:
                     data[at:at] = data[at : at + 1 + much % 40]
                 case _:

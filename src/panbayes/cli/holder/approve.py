@@ -16,10 +16,10 @@ from panbayes.cli.holder.options import CONFIG, Config, House, StudyName, house
 from panbayes.cli.text import complain, emit, working
 from panbayes.consortium.agent import decisions
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.consenting import statement_of
 from panbayes.consortium.agent.decisions import Position, position_of
 from panbayes.consortium.agent.proposals import Proposed
 from panbayes.consortium.agent.words import Account, Paragraph, consent_words
+from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.signatures import MAX_SIGNATURE_BYTES, sign
 from panbayes.display import shortened
@@ -79,7 +79,7 @@ def approve(
             emit(_facts(opened, proposed, words), ["Nothing was signed."], as_json=as_json)
             raise typer.Exit(ExitCode.NO)
         if statement is not None:
-            write_text(statement, statement_of(opened.holder, proposed), argument="--statement")
+            write_text(statement, _statement(opened, proposed), argument="--statement")
             done = [
                 f"{statement}: the statement. To sign it elsewhere:",
                 f"  ssh-keygen -Y sign -n panbayes-approval -f KEY {statement}",
@@ -91,21 +91,37 @@ def approve(
         emit(_facts(opened, proposed, words), done, as_json=as_json)
 
 
+def _statement(opened: House, proposed: Proposed) -> str:
+    return decisions.statement_now(proposed, opened.holder, opened.ledger)
+
+
 def _account(opened: House, proposed: Proposed) -> Account:
     """Read where the holder stands, with what other studies may spend that are approved and have not begun."""
     summary, study = opened.ledger.summary(), proposed.study
     begun = {one.study for one in summary.studies}
-    promised = {
-        one.proposed.study.hash: one.proposed.study.grant
+    waiting = {
+        one.proposed.study.hash: one.proposed.study
         for one in opened.studies.all()
         if one.proposed.study.hash not in begun | {study.hash}
         and position_of(one.proposed, opened.holder, opened.ledger).word == "approved"
     }
-    unit = study.schema.unit
-    own = (study.adjacency, *((unit.max_records, unit.column) if unit is not None else (None, None)))
+    own = _counts(study)
     with opened.ledger.transaction(write=False) as transaction:
         mixed = bool(transaction.promises() - {own})
-    return Account.of(study, summary, cap=opened.holder.cap, promised=tuple(promised.values()), mixed=mixed)
+    return Account.of(
+        study,
+        summary,
+        cap=opened.holder.cap,
+        promised=[one.grant for one in waiting.values() if _counts(one) == own],
+        mixed=mixed,
+        rivals=[one.name for one in waiting.values() if _counts(one) != own],
+    )
+
+
+def _counts(study: Study) -> tuple[str, int | None, str | None]:
+    """Return how a study counts neighbours and persons: losses of studies that differ in it do not add up."""
+    unit = study.schema.unit
+    return study.adjacency, None if unit is None else unit.max_records, None if unit is None else unit.column
 
 
 def _check(holder: HolderFile, proposed: Proposed, position: Position) -> None:
@@ -165,7 +181,7 @@ def _sign(
             )
         if ask_first:
             _ask(opened.holder, proposed, look=look)
-        found, argument = sign(private, "panbayes-approval", statement_of(opened.holder, proposed).encode()), "--key"
+        found, argument = sign(private, "panbayes-approval", _statement(opened, proposed).encode()), "--key"
     else:
         raise InputError(
             "--key",
@@ -236,7 +252,7 @@ def _facts(opened: House, proposed: Proposed, words: list[Paragraph]) -> dict[st
         "name": proposed.study.name,
         "study": proposed.study.hash,
         "letter": proposed.letter.digest,
-        "statement": statement_of(opened.holder, proposed),
+        "statement": _statement(opened, proposed),
         "words": {paragraph.heading: paragraph.text for paragraph in words},
         "stands": position.word,
         "signed": [officer.name for officer in position.signed],

@@ -13,6 +13,7 @@ from panbayes.cli.arguments import AsJson, LedgerFolder
 from panbayes.cli.help import add_command, new_group
 from panbayes.cli.ledger_account import account, facts, failures, unsalted
 from panbayes.cli.text import aligned, emit, plural
+from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.holder.ledger.cabinet import SUFFIX, Cabinet
 from panbayes.consortium.holder.ledger.chain import loss_text
 from panbayes.consortium.holder.ledger.ledger import Ledger, Summary
@@ -44,6 +45,16 @@ OneLedger = Annotated[
     typer.Argument(metavar="LEDGER", help="A ledger file, or the name of a holder that has one in the --state folder."),
 ]
 
+OfHolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="A holder's file, as panbayes holder init writes it: the ledgers are in the folder that it names.",
+        show_default="--state",
+    ),
+]
+
 
 def register(group: typer.Typer) -> None:
     """Add the group ``ledger``."""
@@ -54,7 +65,7 @@ def register(group: typer.Typer) -> None:
     group.add_typer(ledger, name="ledger")
 
 
-def show(ledger: Which = None, state: LedgerFolder = None, as_json: AsJson = False) -> None:
+def show(ledger: Which = None, state: LedgerFolder = None, config: OfHolder = None, as_json: AsJson = False) -> None:
     """Show what every study has spent, in total, and what the cap leaves.
 
     With --json, also the commitment and the head of every entry: who has heads from releases can recompute the chain.
@@ -65,7 +76,7 @@ def show(ledger: Which = None, state: LedgerFolder = None, as_json: AsJson = Fal
     """
     data: list[dict[str, object]] = []
     lines: list[str] = []
-    for path in _chosen(ledger, state):
+    for path in _chosen(ledger, _folder(state, config)):
         with Ledger.read(path) as opened:
             summary = opened.summary()
             entries = opened.entries()
@@ -85,6 +96,7 @@ def show(ledger: Which = None, state: LedgerFolder = None, as_json: AsJson = Fal
 def verify(
     ledger: Which = None,
     state: LedgerFolder = None,
+    config: OfHolder = None,
     head: Annotated[
         list[str] | None,
         typer.Option(metavar="HASH", help="A head that came with a release: it must be in the chain. Repeatable."),
@@ -102,7 +114,7 @@ def verify(
 
     faults: dict[str, list[str]] = {}
     told: dict[str, str] = {}
-    for path in _chosen(ledger, state):
+    for path in _chosen(ledger, _folder(state, config)):
         try:
             with Ledger.read(path) as opened:
                 faults[str(path)] = verify_ledger(opened, heads=head or ())
@@ -130,6 +142,7 @@ def open_entry(
     ledger: OneLedger,
     entry: Annotated[int, typer.Argument(metavar="ENTRY", help="The number of the entry.", min=1)],
     state: LedgerFolder = None,
+    config: OfHolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Open one entry to an auditor: everything that its commitment hashes, with the secret.
@@ -140,7 +153,7 @@ def open_entry(
         panbayes holder ledger open north 3
         panbayes holder ledger open north 3 --json
     """
-    (path,) = _chosen(ledger, state)
+    (path,) = _chosen(ledger, _folder(state, config))
     with Ledger.read(path) as opened:
         entries = opened.entries()
         before = opened.summary().first
@@ -172,6 +185,7 @@ def close(
     ledger: OneLedger,
     study: Annotated[str, typer.Argument(metavar="STUDY", help="The study: its hash or how that begins, or its name.")],
     state: LedgerFolder = None,
+    config: OfHolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Close a study for good: it gets no further answers, and the cap gets back what it has not spent.
@@ -181,7 +195,7 @@ def close(
     Examples:
         panbayes holder ledger close north study
     """
-    (path,) = _chosen(ledger, state)
+    (path,) = _chosen(ledger, _folder(state, config))
     with Ledger.open(path) as opened:
         opened.close_study(_study(study, opened.summary()))
         summary = opened.summary()
@@ -234,7 +248,7 @@ def cap(
 ) -> None:
     """Set what all studies together may spend.
 
-    What is spent already stays spent.
+    What is spent already stays spent. Where a holder has a file, holder.toml, the cap in it holds: change it there.
 
     Examples:
         panbayes holder ledger cap north 2.5
@@ -250,6 +264,15 @@ def cap(
         opened.set_cap(limit)
         summary = opened.summary()
     emit(facts(path, summary), account(path, summary), as_json=as_json)
+
+
+def _folder(state: Path | None, config: Path | None) -> Path | None:
+    """Return where ledgers are kept: as it is given, or as a holder's file says."""
+    if config is None:
+        return state
+    if state is not None:
+        raise InputError("--config", found="is given with --state", remedy="give one of the two")
+    return HolderFile.load(config).state_folder
 
 
 def _path(ledger: str, state: Path | None) -> Path:

@@ -5,7 +5,10 @@ gate (:mod:`panbayes.consortium.agent.worker`), put into a letter, and handed to
 (:mod:`panbayes.consortium.agent.slots`), with one last look whether the officers still agree. Whatever is wrong with a
 question, nothing leaves, and no reason is given: unapproved, declined, stopped, over, unknown, unsigned and paused look
 the same from outside, and so does a holder that is switched off. What the gate refuses on public grounds leaves as an
-answer like any other.
+answer like any other. Nor is a letter fetched again because of what officers decide, unless that was to answer it:
+whoever keeps the mailbox would see that they did.
+
+The holder's file is read again before each letter: who is taken out of it has no say from then on.
 
 The answer's letter follows from the question's and from the reply, which the ledger keeps. So whatever ends the agent,
 and wherever, the same question gets the same letter again, unless it is sealed, which no two letters are alike.
@@ -27,7 +30,7 @@ from panbayes.consortium.agent.carrier import Arrived, Carrier, CarrierError
 from panbayes.consortium.agent.checking import Asked, agreed_to, is_agreed, read_question
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.decisions import approval_letter
-from panbayes.consortium.agent.holds import Holds
+from panbayes.consortium.agent.holds import FIRM, MAX_HELD, Holds
 from panbayes.consortium.agent.overruns import write_overrun
 from panbayes.consortium.agent.pipe import Done, Job, Promise, Said, Taken
 from panbayes.consortium.agent.proposals import NotArrivedError, Proposed
@@ -118,18 +121,22 @@ class Agent:
         self._simulated = simulated
         self._clock = clock
         self._studies = Studies(holder)
+        self._again = again
+        self._kept = holder.post("studies").path
         self._holds = Holds(clock.monotonic, again=again)
         self._unsaid: Counter[Stranger] = Counter()
         self._flushed = clock.monotonic()
         self._late: list[_Outgoing] = []
+        self._awaited: dict[str, Header] = {}
         self._told: set[str] = set()
-        self._seen = self._look()
+        self._seen: object = self._look()
 
     def turn(self, *, seconds: float) -> bool:
         """Take what has arrived, waiting up to ``seconds`` for it, and deal with it; tell whether anything had.
 
         Raises a :class:`CarrierError` if there is no getting at the carrier now.
         """
+        self._reread()
         self._look_around()
         self._tell_approvals()
         self._deliver_late()
@@ -140,7 +147,8 @@ class Agent:
             if arrived.kind == "study":
                 self._keep(arrived)
             elif arrived.kind == "question":
-                self._settle(arrived)
+                if self._settle(arrived):
+                    break  # One is computed in a turn; the others come again.
             else:
                 self._turn_away(arrived, "unreadable")
         if self._clock.monotonic() - self._flushed >= _FLUSHED:
@@ -160,16 +168,35 @@ class Agent:
         except PanbayesError as error:
             self._say(str(error))
 
+    def _reread(self) -> None:
+        """Take over what the holder's file says now."""
+        found = self._holder.reread()
+        if found is not self._holder:
+            if found.analysts != self._holder.analysts:  # What was nobody's before may be somebody's now.
+                self._holds = Holds(self._clock.monotonic, again=self._again)
+            self._holder, self._studies, self._seen = found, Studies(found), None
+
     def _look_around(self) -> None:
-        """Let what waits come again if the ledger has changed since, or a study has come."""
+        """Let what waits come again whose study is agreed to, if the ledger has changed since, or a study has come."""
         seen = self._look()
-        if seen != self._seen:
-            self._holds.release()
-            self._seen = seen
+        if seen == self._seen:
+            return
+        self._seen = seen
+        if self._awaited:
+            with self._holder.ledger() as ledger:
+                studies = {(header.study, header.analyst): header for header in self._awaited.values()}
+                agreed = {
+                    asked
+                    for asked, header in studies.items()
+                    if agreed_to(header, self._holder, self._studies, ledger) is not None
+                }
+            for letter, header in self._awaited.items():
+                if (header.study, header.analyst) in agreed:
+                    self._holds.release(letter)
 
     def _look(self) -> object:
         """Return what changes with the holder's ledger and the studies that are kept."""
-        return [_state(path) for path in (*self._holder.cabinet.files(), self._holder.post("studies").path)]
+        return [_state(path) for path in (*self._holder.cabinet.files(), self._kept)]
 
     def _tell_approvals(self) -> None:
         """Hand over the letters that tell of approvals, each once while this process lasts, if they still hold."""
@@ -215,45 +242,56 @@ class Agent:
                 self.did.studies += 1
                 self._note(f"a study has come: {proposed.study.name} ({proposed.study.hash[:12]})")
 
-    def _settle(self, arrived: Arrived) -> None:
-        """Answer a question, or do not."""
+    def _settle(self, arrived: Arrived) -> bool:
+        """Answer a question, or do not; tell whether it was taken up."""
         try:
             asked = read_question(arrived, self._holder)
         except NotArrivedError as error:
             self._turn_away(arrived, error.what)
-            return
+            return False
         try:
-            self._ask(arrived, asked)
+            return self._ask(arrived, asked)
         except PanbayesError as error:
             self._say(str(error))
-            self._wait(arrived, firmly=True)
+            self._wait(arrived, asked.header, firmly=True)
+            return True
 
-    def _ask(self, arrived: Arrived, asked: Asked) -> None:
+    def _ask(self, arrived: Arrived, asked: Asked) -> bool:
         with self._holder.ledger() as ledger:
-            proposed = agreed_to(asked, self._holder, self._studies, ledger)
+            proposed = agreed_to(asked.header, self._holder, self._studies, ledger)
         if proposed is None:
             if arrived.known_by not in self.did.waiting:
                 self._unsaid["unapproved"] += 1
-            self._wait(arrived)
-            return
+            self._wait(arrived, asked.header)
+            return False
+        if self._holder.seal and not proposed.proposal.sealing:
+            raise InputError(
+                f"{self._holder.file}, seal",
+                found="is true, and the study's letter has no key to seal to",
+                remedy="ask the analyst for a study with one, or set seal = false",
+            )
         done, slot = self._compute(proposed, asked)
         if done.trouble:
             self._say(done.trouble)
         if done.became == "misaddressed":
             self._turn_away(arrived, "misaddressed")
-            return
-        outgoing = None if done.became == "withheld" else self._letter(arrived, proposed, asked, done)
-        if outgoing is not None and not self._simulated:
-            self._write_down(asked, done, slot)
-        ready = slot.leaves(ready=self._clock.monotonic())
-        self._clock.sleep(max(ready - self._clock.monotonic(), 0.0))
+            return False
+        try:
+            outgoing = None if done.became == "withheld" else self._letter(arrived, proposed, asked, done)
+            # A process that died without a word was ended by somebody, or counts as a failure in the ledger.
+            if not self._simulated and (outgoing is not None or done.trouble):
+                self._write_down(asked, done, slot)
+        finally:
+            ready = slot.leaves(ready=self._clock.monotonic())
+            self._clock.sleep(max(ready - self._clock.monotonic(), 0.0))
         if outgoing is None:
-            self._wait(arrived, firmly=True)
+            self._wait(arrived, asked.header, firmly=True)
         else:
             self._hand_over(outgoing)
+        return True
 
     def _compute(self, proposed: Proposed, asked: Asked) -> tuple[Done, Slot]:
-        """Have a question computed; return what became of it, and its slot."""
+        """Have a question computed; return what became of it, and its slot, of one grid if nothing was promised."""
         header = asked.header
         job = Job(proposed.study.hash, proposed.letter.digest, header.round, header.analyst, asked.body)
         taken_up, promised = self._clock.monotonic(), 0.0
@@ -276,17 +314,14 @@ class Agent:
         )
         body = done.reply
         if sealed:
-            if not proposed.proposal.sealing:
-                raise InputError(
-                    f"{self._holder.file}, seal",
-                    found="is true, and the study's letter has no key to seal to",
-                    remedy="ask the analyst for a study with one, or set seal = false",
-                )
             body = seal(body, to=proposed.proposal.sealing, header=header.encode())
         return _Outgoing(arrived, proposed, header, Letter(header, body).signed_by(self._holder.private), done.became)
 
     def _write_down(self, asked: Asked, done: Done, slot: Slot) -> None:
-        """Write into the ledger what the gate has not: repeats, refusals, and answers that are late."""
+        """Write into the ledger what the gate has not: repeats, refusals, and what is late, also if nothing leaves.
+
+        Whatever is asked next waits until this slot is over, and who asks that may see how long it is.
+        """
         study, asker, question = asked.header.study, asked.header.analyst, done.question
         sizes = {"received": len(asked.body), "sent": len(done.reply)}
         with self._holder.ledger() as ledger:
@@ -296,11 +331,7 @@ class Agent:
                 ledger.write_event("refused", {"code": done.code, **sizes}, study=study, asker=asker, question=question)
             slots = slot.number(ready=self._clock.monotonic())
             if slots > 1:
-                stopped = write_overrun(ledger, study=study, asker=asker, question=question, slots=slots)
-                self._say(
-                    f"an answer took {slots} times as long as was promised"
-                    + (": the study is stopped until an officer resumes it" if stopped else "")
-                )
+                self._say(write_overrun(ledger, study=study, asker=asker, question=question, slots=slots))
 
     def _hand_over(self, outgoing: _Outgoing) -> None:
         """Hand an answer to the carrier, if the officers still agree; one that it does not take goes later."""
@@ -329,23 +360,29 @@ class Agent:
 
     def _deliver(self, outgoing: _Outgoing) -> None:
         arrived, study = outgoing.arrived, outgoing.proposed.study
+        self._reread()
         with self._holder.ledger() as ledger:
             agreed = is_agreed(outgoing.proposed, self._holder, ledger)
         if not agreed:
-            self._wait(arrived)
+            self._wait(arrived, outgoing.header)
             return
         self._carrier.deliver(arrived.name, outgoing.header, outgoing.letter)
         self.did.left[outgoing.became] += 1
         self.did.waiting.discard(arrived.known_by)
-        # The carrier knows that it is answered; should it ever bring it again, then not at once.
-        self._holds.for_now(arrived.known_by, firmly=True)
+        self._awaited.pop(arrived.known_by, None)
+        # The carrier knows that it is answered; should it bring it again, the answer was lost there: soon, not at once.
+        self._holds.for_now(arrived.known_by, firmly=True, longest=FIRM)
         self._note(
             f"{outgoing.became} {arrived.stem}: {study.name}, round {outgoing.header.round}, "
             f"{len(outgoing.letter.data):,} bytes"
         )
 
-    def _wait(self, arrived: Arrived, *, firmly: bool = False) -> None:
+    def _wait(self, arrived: Arrived, header: Header, *, firmly: bool = False) -> None:
+        """Let a question wait, with what its letter's ``header`` says: its study is what it waits for."""
         self.did.waiting.add(arrived.known_by)
+        self._awaited[arrived.known_by] = header
+        while len(self._awaited) > MAX_HELD:
+            self._awaited.pop(next(iter(self._awaited)))
         self._holds.for_now(arrived.known_by, firmly=firmly)
 
     def _turn_away(self, arrived: Arrived, what: Stranger) -> None:

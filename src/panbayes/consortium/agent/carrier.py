@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
-from panbayes.consortium.post.folder import Folder
+from panbayes.consortium.post.folder import MAX_LETTERS, Folder
 from panbayes.consortium.post.keys import PublicKey
 from panbayes.consortium.post.letters import Header, Kind, Letter, LetterError, Signed, stem_of
 from panbayes.errors import InputError
@@ -26,6 +26,14 @@ __all__ = ["Arrived", "Carrier", "CarrierError", "FolderCarrier"]
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 1.0
 """Seconds between two looks into a folder: short at first, then longer."""
+
+_FEW: Final = 100
+_BYTES: Final = 2**20
+"""Letters that come at once, and when there are enough bytes of them: a flood costs one look for so many, and no memory
+to speak of."""
+
+_COMPARED: Final = 2.0
+"""Seconds after which letters that need not come again are looked at once more: whether they are what they were."""
 
 _PEEK: Final = 1024
 """Bytes of a letter that tell whom it is addressed to."""
@@ -64,8 +72,9 @@ class Carrier(Protocol):
         """Return studies and questions for this holder, but those it ``have``; wait up to ``seconds`` for the first.
 
         ``have`` names letters as :attr:`Arrived.known_by` does: those that need not come again now. Questions that an
-        answer of this holder lies beside do not come again either. There is at most one question among what comes: a
-        holder takes up one at a time.
+        answer of this holder lies beside do not come again either. What has changed since it came is another letter,
+        and comes: it may have been there in part. Few letters come at once, studies first: a holder takes up one
+        question at a time, and looks anew before long.
         """
         ...
 
@@ -88,6 +97,8 @@ class FolderCarrier:
         self._names: set[str] = set()
         self._others: dict[tuple[str, str], _File] = {}
         self._answered: dict[str, tuple[_File, _File]] = {}
+        self._brought: dict[str, tuple[_File | None, _File | None]] = {}
+        self._compare_at = 0.0
 
     def collect(self, have: Collection[str], *, seconds: float) -> Sequence[Arrived]:
         """Return what lies in the folder; see :class:`Carrier`."""
@@ -110,7 +121,7 @@ class FolderCarrier:
         base = self._folder.path / f"from-{name}" / f"{stem_of(header)}.{header.kind}"
         for path in (base, base.with_name(f"{base.name}.sig")):
             with suppress(OSError):
-                os.utime(path, (second, second))
+                os.utime(path, (second, second), follow_symlinks=False)
 
     def _look(self, have: Collection[str]) -> Iterator[Arrived]:
         try:
@@ -121,23 +132,40 @@ class FolderCarrier:
                 found=f"{self._folder.path} cannot be read ({(error.strerror or 'not there').lower()})",
                 remedy="give the folder that letters lie in",
             ) from None
-        asked = False
-        for name in self._folder.names("to"):
-            if not self._is_own(name):
-                continue
-            yield from self._fetch(name, "study", have)
-            if not asked:
-                for arrived in self._fetch(name, "question", have):
-                    asked = True
-                    yield arrived
-                    break
+        few, bytes_left = 0, _BYTES
+        for arrived in self._all(have):
+            yield arrived
+            few, bytes_left = few + 1, bytes_left - len(arrived.letter.data)
+            if few == _FEW or bytes_left <= 0:
+                return
 
-    def _fetch(self, name: str, kind: Kind, have: Collection[str]) -> Iterator[Arrived]:
+    def _all(self, have: Collection[str]) -> Iterator[Arrived]:
+        kinds: tuple[Kind, ...] = ("study", "question")
+        names = [name for name in self._folder.names("to") if self._is_own(name)]
+        compare = time.monotonic() >= self._compare_at
+        if compare:
+            self._compare_at = time.monotonic() + _COMPARED
+        for kind in kinds:
+            for name in names:
+                yield from self._fetch(name, kind, have, compare=compare)
+
+    def _fetch(self, name: str, kind: Kind, have: Collection[str], *, compare: bool) -> Iterator[Arrived]:
         for stem in self._folder.stems("to", name, kind):
-            if f"{name}/{stem}.{kind}" in have or (kind == "question" and self._is_answered(name, stem)):
+            entry = f"{stem}.{kind}"
+            known_by = f"{name}/{entry}"
+            if known_by in have and not compare:
+                continue
+            # A file that was cut off, or another's, and is there whole now is a letter that has just come.
+            files = self._file("to", name, entry), self._file("to", name, f"{entry}.sig")
+            if known_by in have and self._brought.get(known_by, files) == files:
+                continue
+            if kind == "question" and self._is_answered(name, stem):
                 continue
             letter = self._folder.get("to", name, stem, kind)
             if letter is not None:
+                if len(self._brought) >= MAX_LETTERS:
+                    self._brought.clear()
+                self._brought[known_by] = files
                 yield Arrived(name, stem, kind, letter)
 
     def _is_own(self, name: str) -> bool:
@@ -183,7 +211,7 @@ class FolderCarrier:
 
     def _file(self, side: str, name: str, entry: str) -> _File | None:
         try:
-            found = os.lstat(self._folder.path / f"{side}-{name}" / entry)
+            found = os.lstat(f"{self._folder.path}/{side}-{name}/{entry}")
         except OSError:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size

@@ -3,7 +3,7 @@
 1. it has the size of a letter, and the signature of an analyst of holder.toml is on it;
 2. it is a question, addressed to this holder's key by that analyst, under the name that its file has;
 3. its study was proposed here by the same analyst, and the letter that did so is kept;
-4. the officers have agreed to what that letter says, and the study is neither stopped nor over.
+4. the officers have agreed to what that letter says, and the study is neither stopped nor paused nor over.
 
 What fails the first two has not arrived; what fails the others waits. Nobody is told anything in either case.
 """
@@ -55,17 +55,23 @@ def read_question(arrived: Arrived, holder: HolderFile) -> Asked:
     return Asked(header, opened.body, letter.digest)
 
 
-def agreed_to(asked: Asked, holder: HolderFile, studies: Studies, ledger: Ledger) -> Proposed | None:
-    """Return the study as it was proposed by who asks and agreed to by the officers; None if it was not, or not now."""
-    for kept in studies.of(asked.header.study):
+def agreed_to(header: Header, holder: HolderFile, studies: Studies, ledger: Ledger) -> Proposed | None:
+    """Return the study as it was proposed by who asks and agreed to by the officers; None if it was not, or not now.
+
+    A study that is paused after failures counts as one that is stopped: to try would show by the time it takes.
+    """
+    for kept in studies.of(header.study):
         proposed = kept.proposed
-        if proposed.analyst.key.fingerprint == asked.header.analyst and is_agreed(proposed, holder, ledger):
-            return proposed
+        if proposed.analyst.key.fingerprint == header.analyst and is_agreed(proposed, holder, ledger):
+            with ledger.transaction(write=False) as transaction:
+                return None if transaction.paused(header.study) else proposed
     return None
 
 
 def is_agreed(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> bool:
-    """Tell whether the officers' consent to a study, as it was proposed, holds at this moment."""
+    """Tell whether the officers' consent to a study, as it was proposed, holds at this moment, and who asks may ask."""
+    if holder.analyst(proposed.analyst.key.fingerprint) is None:
+        return False
     consent = consent_to(holder, proposed)
     with ledger.transaction(write=False) as transaction:
         return consent.given(transaction, proposed.study.hash)

@@ -114,6 +114,22 @@ class HolderFile:
         loaded.check_own_key()
         return loaded
 
+    def reread(self) -> HolderFile:
+        """Return what the file says now, itself if that is the same: who is taken out of it has no say from then on.
+
+        Refused is what an agent cannot take over while it runs.
+        """
+        found = HolderFile.load(self.file)
+        if (found, found.public) == (self, self.public):
+            return self
+        if _lasting(found) != _lasting(self):
+            raise InputError(
+                self.file,
+                found="has another name, key, state or mailbox than when the agent began",
+                remedy="start the agent again: until then it answers nothing",
+            )
+        return found
+
     def check_own_key(self) -> None:
         """Refuse a holder whose key is an officer's or an analyst's."""
         for where, person in self._people():
@@ -155,6 +171,11 @@ class HolderFile:
         return self.folder / check_path(self.state, argument="state")
 
     @property
+    def consents(self) -> Path:
+        """Where officers' statements and signatures are kept, for whoever checks them without panbayes."""
+        return self.state_folder / "consents"
+
+    @property
     def cabinet(self) -> Cabinet:
         """Where the ledger is kept."""
         return Cabinet.in_state(self.state_folder)
@@ -187,7 +208,8 @@ class HolderFile:
     def ledger(self) -> Ledger:
         """Open the holder's ledger, or make it; the file's cap holds, and a change of it is written down there.
 
-        A ledger by another name is not passed over: to rename the holder must not open a fresh account.
+        A ledger by another name is not passed over: to rename the holder must not open a fresh account. Nor is one
+        made where officers have approved studies before: it was lost, and with it what was spent.
         """
         self.private_folder(self.state_folder)
         self.cabinet.make_folder(argument=f"{self.file}, state")
@@ -199,6 +221,13 @@ class HolderFile:
                 found=f'has the ledger {others[0].name}, and none of a holder "{self.name}"',
                 remedy="name the holder as before, or give another folder as its state",
             )
+        if not path.exists() and self.consents.is_dir() and any(self.consents.iterdir()):
+            raise LedgerError(
+                str(path),
+                found="is gone, and officers have approved studies here: what was spent is not known any more",
+                remedy=f"bring it back if it was moved; an old copy would spend again what it has forgotten. To begin "
+                f"anew, set cap to what is certainly left, and move {self.consents} away",
+            )
         ledger = Ledger.open(path, create=True)
         try:
             if ledger.summary().cap != self.cap:
@@ -207,6 +236,10 @@ class HolderFile:
             ledger.close()
             raise
         return ledger
+
+
+def _lasting(holder: HolderFile) -> tuple[object, ...]:
+    return holder.name, holder.public, holder.state_folder, holder.mailbox
 
 
 HOLDER_FILE: Final = Declaration(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.proposals import Proposed
 from panbayes.consortium.holder.consent import OfficersConsent
+from panbayes.consortium.holder.ledger.decisions import statement_after
 from panbayes.consortium.post.keys import PublicKey
 from panbayes.consortium.post.proposal import approval_statement
 from panbayes.consortium.post.signatures import verify
@@ -13,11 +14,11 @@ from panbayes.errors import InputError
 __all__ = ["consent_to", "statement_of"]
 
 
-def statement_of(holder: HolderFile, proposed: Proposed) -> str:
-    """Return the text that every officer signs."""
+def statement_of(holder: HolderFile, proposed: Proposed, *, declines: int = 0) -> str:
+    """Return the text that every officer signs, after the study was declined so often."""
     study = proposed.study
     until = study.about.until
-    return approval_statement(
+    statement = approval_statement(
         study=study.hash,
         name=study.name,
         grant=str(study.grant),
@@ -26,6 +27,7 @@ def statement_of(holder: HolderFile, proposed: Proposed) -> str:
         holder=holder.public.fingerprint,
         letter=proposed.letter.data,
     )
+    return statement_after(declines, statement)
 
 
 def consent_to(holder: HolderFile, proposed: Proposed) -> OfficersConsent:

@@ -42,6 +42,7 @@ __all__ = [
     "decline",
     "position_of",
     "resume",
+    "statement_now",
     "stop",
 ]
 
@@ -95,7 +96,9 @@ def position_of(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> Posit
 
 def _signed(proposed: Proposed, holder: HolderFile, history: list[Event]) -> tuple[Person, ...]:
     """Return the officers whose approvals of this letter stand, each judged as the gate judges them."""
-    stands, consent = standing(history), replace(consent_to(holder, proposed), required=1, until=None)
+    stands = standing(history)
+    statement = statement_of(holder, proposed, declines=stands.declines)
+    consent = replace(consent_to(holder, proposed), required=1, until=None, statement=statement)
     return tuple(
         officer
         for officer in holder.officers
@@ -103,12 +106,19 @@ def _signed(proposed: Proposed, holder: HolderFile, history: list[Event]) -> tup
     )
 
 
+def statement_now(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> str:
+    """Return the text that officers sign now: another one after each decline."""
+    with ledger.transaction(write=False) as transaction:
+        stands = standing(transaction.events.decisions(proposed.study.hash))
+    return statement_of(holder, proposed, declines=stands.declines)
+
+
 def approve(proposed: Proposed, holder: HolderFile, ledger: Ledger, signature: str, *, argument: str) -> Person | None:
     """Write an officer's signature down and return who it is; None if they had signed before.
 
     ``argument`` names the signature in errors.
     """
-    statement = statement_of(holder, proposed)
+    statement = statement_now(proposed, holder, ledger)
     key = signer(signature)
     officer = None if key is None else holder.officer(key)
     if key is None:
@@ -123,7 +133,7 @@ def approve(proposed: Proposed, holder: HolderFile, ledger: Ledger, signature: s
         raise InputError(
             argument,
             found=f"is not {officer.name}'s signature under this approval",
-            remedy="sign the statement that `panbayes holder approve STUDY --statement FILE` writes, "
+            remedy="sign the statement that `panbayes holder approve STUDY --statement FILE` writes now, "
             "with `ssh-keygen -Y sign -n panbayes-approval`",
         )
     with ledger.transaction() as transaction:
@@ -139,7 +149,7 @@ def approve(proposed: Proposed, holder: HolderFile, ledger: Ledger, signature: s
 
 
 def _write_files(proposed: Proposed, holder: HolderFile, officer: Person, statement: str, signature: str) -> None:
-    folder = holder.private_folder(holder.state_folder / "consents")
+    folder = holder.private_folder(holder.consents)
     base = f"{proposed.study.hash[:12]}-{proposed.letter.digest[:16]}"
     argument = f"{holder.file}, state"
     write_text(folder / f"{base}.statement", statement, argument=argument, private=True)
@@ -159,15 +169,16 @@ def approval_letter(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> t
         holder.public.fingerprint,
         replies_to=proposed.letter.digest,
     )
-    body = encode(Approval(statement_of(holder, proposed), officers))
+    body = encode(Approval(statement_now(proposed, holder, ledger), officers))
     return header, Letter(header, body).signed_by(holder.private)
 
 
 def _signatures(proposed: Proposed, holder: HolderFile, transaction: Transaction) -> tuple[OfficerSignature, ...]:
     """Return the first signatures that make the approval, as many as must be, in the order in which they were made."""
-    history = transaction.events.decisions(proposed.study.hash)
-    statement, found = statement_of(holder, proposed), dict[PublicKey, OfficerSignature]()
-    for event in standing(history).approvals:
+    stands = standing(transaction.events.decisions(proposed.study.hash))
+    statement = statement_of(holder, proposed, declines=stands.declines)
+    found = dict[PublicKey, OfficerSignature]()
+    for event in stands.approvals:
         said = event.said or {}
         signature = str(said.get("signature", ""))
         key = signer(signature)

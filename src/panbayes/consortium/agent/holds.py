@@ -2,7 +2,7 @@
 
 What is no letter to this holder stays where it is, and is not looked at twice. What waits, for an officer or for better
 times, is looked at again after a pause that doubles from :data:`SHORTEST` to :data:`LONGEST` seconds, and at once when
-the holder's side has changed: or, after something came of it or failed, once it has rested :data:`FIRM` seconds, for
+what it waits for is there: or, after something came of it or failed, once it has rested :data:`FIRM` seconds, for
 that itself changes the holder's side.
 """
 
@@ -45,21 +45,21 @@ class Holds:
         """Let a letter rest as long as this process lasts."""
         self._hold(letter, _Hold(math.inf, math.inf, math.inf))
 
-    def for_now(self, letter: str, *, firmly: bool = False) -> None:
-        """Let a letter rest for a while, longer each time; ``firmly``, if it was dealt with."""
+    def for_now(self, letter: str, *, firmly: bool = False, longest: float = LONGEST) -> None:
+        """Let a letter rest for a while, longer each time up to ``longest``; ``firmly``, if it was dealt with."""
         if not self._again:
             self.for_good(letter)
             return
         before = self._held.get(letter)
-        pause = SHORTEST if before is None else min(2 * before.pause, LONGEST)
+        pause = SHORTEST if before is None else min(2 * before.pause, longest)
         now = self._now()
         self._hold(letter, _Hold(now + pause, pause, now + min(pause, FIRM) if firmly else -math.inf))
 
-    def release(self) -> None:
-        """Let everything that waits come again: what it waits for may have changed."""
-        self._held = {
-            letter: _Hold(min(hold.until, hold.firm), hold.pause, hold.firm) for letter, hold in self._held.items()
-        }
+    def release(self, letter: str) -> None:
+        """Let a letter that waits come again: what it waits for may have changed."""
+        hold = self._held.get(letter)
+        if hold is not None:
+            self._held[letter] = _Hold(min(hold.until, hold.firm), hold.pause, hold.firm)
 
     def resting(self) -> Set[str]:
         """Return what need not come now."""

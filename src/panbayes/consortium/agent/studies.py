@@ -2,8 +2,8 @@
 
 ``STATE/post/studies/`` (mode 0700) holds a file and its signature (mode 0600) for each letter, named by the study and
 by the letter. A letter that comes again is the same file; a new letter about the same study is another, and needs an
-approval of its own. Nothing is removed. The number of letters and of their bytes is bounded, so that an analyst who
-sends without end fills no disk.
+approval of its own. Nothing is removed. The number of letters of one analyst and of their bytes is bounded, so that an
+analyst who sends without end fills no disk, and keeps nobody else's out.
 """
 
 from __future__ import annotations
@@ -19,20 +19,24 @@ from typing import Final
 
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.proposals import NotArrivedError, Proposed, read_study_letter
-from panbayes.consortium.post.letters import LIMITS, Signed
+from panbayes.consortium.post.letters import LIMITS, MAX_HEADER, Letter, LetterError, Signed
 from panbayes.consortium.post.signatures import MAX_SIGNATURE_BYTES
+from panbayes.display import shortened
 from panbayes.errors import InputError
 from panbayes.files import new_file, writing
 
 __all__ = ["MAX_BYTES", "MAX_LETTERS", "Arrived", "Studies", "read_letter_file"]
 
-MAX_LETTERS: Final = 1000
-MAX_BYTES: Final = 256 * 2**20
-"""What is kept at most, of all letters together."""
+MAX_LETTERS: Final = 200
+MAX_BYTES: Final = 64 * 2**20
+"""What is kept at most, of all letters of one analyst together."""
 
 _NAME: Final = re.compile(r"[0-9a-f]{12}-[0-9a-f]{16}\.study")
 _PREFIX: Final = 8
 """Digits of a hash that name a study at least."""
+
+_SHOWN: Final = 300
+"""Characters of hashes that are shown where one has to be chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class Studies:
         target = self._folder / f"{proposed.study.hash[:12]}-{letter.digest[:16]}.study"
         if self._read(target) is not None:
             return proposed
-        kept = self._files()
+        kept = [path for path in self._files() if _analyst(path) in (proposed.analyst.key.fingerprint, None)]
         size = sum(_size(path) for path in kept) + len(letter.data)
         if len(kept) >= MAX_LETTERS or size > MAX_BYTES:
             raise NotArrivedError(
@@ -84,20 +88,33 @@ class Studies:
         return [arrived for arrived in found if arrived.proposed.study.hash == study]
 
     def find(self, text: str) -> Arrived:
-        """Return the newest letter about the study that is meant: by name, by how its hash begins, or by a file."""
-        found: dict[str, Arrived] = {}
+        """Return the newest letter about the study that is meant: by how its hash begins, by name, or by a file.
+
+        A hash comes first: names are chosen by who asks, and one that looks like another study's hash hides nothing.
+        """
+        hashes: dict[str, Arrived] = {}
+        names: dict[str, Arrived] = {}
         for arrived in self.all():
             study = arrived.proposed.study
-            if study.name == text or (len(text) >= _PREFIX and study.hash.startswith(text)):
-                found.setdefault(study.hash, arrived)
+            if len(text) >= _PREFIX and study.hash.startswith(text):
+                hashes.setdefault(study.hash, arrived)
+            if study.name == text:
+                names.setdefault(study.hash, arrived)
+        found = hashes or names
         if not found and (os.sep in text or text.endswith(".study")):
             proposed = self.keep(read_letter_file(text, argument="STUDY"))
             return next(one for one in self.of(proposed.study.hash) if one.proposed.letter == proposed.letter)
-        if len(found) != 1:
+        if not found:
             raise InputError(
                 "STUDY",
-                found=f'{"more than one study" if found else "no study that has arrived"} is "{text}"',
+                found=f'no study that has arrived is "{text}"',
                 remedy="give its name or its hash as `panbayes holder pending` shows them",
+            )
+        if len(found) > 1:
+            raise InputError(
+                "STUDY",
+                found=f'more than one study is "{text}"',
+                remedy=f"give the hash of the one that is meant: {shortened(sorted(found), width=_SHOWN)}",
             )
         return next(iter(found.values()))
 
@@ -144,3 +161,12 @@ def _signature(path: Path) -> Path:
 
 def _size(path: Path) -> int:
     return path.stat().st_size
+
+
+def _analyst(path: Path) -> str | None:
+    """Return whose letter lies there, by its header; None if it is no letter."""
+    try:
+        with path.open("rb") as file:
+            return Letter.decode(file.read(MAX_HEADER)).header.analyst
+    except (OSError, LetterError):
+        return None

@@ -5,7 +5,7 @@ condition, and says what holds for this study alone: records or persons, with or
 records is public, one holder or several. "Privacy spent" and "privacy left" are amounts; whoever reads "budget" takes
 more of it for more privacy.
 
-Names, purposes and the like are the asker's own words, and stand in quotation marks.
+Names, purposes and the like are the asker's own words, and stand in quotation marks, which nothing in them can end.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Final
 from panbayes.consortium.agent.proposals import Proposed
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger.ledger import Spending, Summary
+from panbayes.consortium.post.letters import AROUND_BYTES
 from panbayes.consortium.post.words import words_of
 from panbayes.display import shortened
 from panbayes.errors import visible
@@ -41,6 +42,13 @@ MUCH: Final = 10
 """Above this ε little is promised to anybody."""
 
 
+_MARKS: Final = dict.fromkeys(
+    map(ord, '"\u00ab\u00bb\u02ba\u02dd\u02ee\u201c\u201d\u201e\u201f\u2033\u2036\u275d\u275e\u301d\u301e\u301f\uff02'),
+    "'",
+)
+"""Whatever could be taken for the end of a quotation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     """A heading and what is said under it."""
@@ -55,7 +63,8 @@ class Account:
 
     ``elsewhere`` is kept for other studies that have begun, ``promised`` for others that are approved and have not
     begun; ``own`` is what this one has spent, if it has begun. ``mixed`` says that other studies were answered under
-    another adjacency or privacy unit, with which this one's loss would not add up.
+    another adjacency or privacy unit, with which this one's loss would not add up; ``rivals`` are approved, have not
+    begun, and would be such studies.
     """
 
     grant: Loss
@@ -65,16 +74,25 @@ class Account:
     promised: Loss = NOTHING
     own: Spending | None = None
     mixed: bool = False
+    rivals: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, study: Study, summary: Summary, *, cap: Loss, promised: Sequence[Loss] = (), mixed: bool = False
+        cls,
+        study: Study,
+        summary: Summary,
+        *,
+        cap: Loss,
+        promised: Sequence[Loss] = (),
+        mixed: bool = False,
+        rivals: Sequence[str] = (),
     ) -> Account:
         """Read it off a ledger; ``promised`` are the grants of other studies that are approved and have not begun."""
         nothing = cap.times(0)
         others = [one.reserved for one in summary.studies if one.study != study.hash]
         own = next((one for one in summary.studies if one.study == study.hash), None)
-        return cls(study.grant, cap, summary.spent, total((nothing, *others)), total((nothing, *promised)), own, mixed)
+        kept, later = total((nothing, *others)), total((nothing, *promised))
+        return cls(study.grant, cap, summary.spent, kept, later, own, mixed, tuple(rivals))
 
     @property
     def fits(self) -> bool:
@@ -124,12 +142,12 @@ def _who(proposed: Proposed) -> Iterator[str]:
     study = proposed.study
     attributes = f"{len(study.schema)} attribute{'s' if len(study.schema) > 1 else ''}"
     others = _together(proposed.others)
-    predicting = f', to predict "{visible(study.target)}"' if study.target is not None else ""
+    predicting = f", to predict {_quoted(study.target)}" if study.target is not None else ""
     yield (
-        f'{proposed.analyst.name} (so your file names the key) asks in study "{visible(study.name)}" to learn one '
+        f"{proposed.analyst.name} (so your file names the key) asks in study {_quoted(study.name)} to learn one "
         f"statistical model of {attributes} from your records{predicting}, {others}."
     )
-    yield f"Attributes: {visible(shortened(study.schema.names, width=NAMES))}."
+    yield f"Attributes: {_quoted(shortened(study.schema.names, width=NAMES))}."
 
 
 def _together(others: Sequence[str]) -> str:
@@ -143,22 +161,29 @@ def _together(others: Sequence[str]) -> str:
 
 def _why(study: Study) -> Iterator[str]:
     about = study.about
-    person = [f'"{visible(text)}"' for text in (about.requester, about.institution, about.contact) if text is not None]
+    person = [_quoted(text) for text in (about.requester, about.institution, about.contact) if text is not None]
     yield f"By their own account: {', '.join(person)}." if person else "The study does not say who the person is."
     for name, text in (("Purpose", about.purpose), ("Ethics", about.ethics), ("About people in", about.region)):
         if text is not None:
-            yield f'{name}: "{visible(text)}".'
+            yield f"{name}: {_quoted(text)}."
         elif name != "About people in":
             yield f"{name}: not given."
     yield f"Until: {about.until.isoformat()}." if about.until is not None else "Until: it has no end."
+
+
+def _quoted(text: str) -> str:
+    """Return others' words in quotation marks; those within become single ones, whatever script they are of."""
+    return f'"{visible(text).translate(_MARKS)}"'
 
 
 def _leaves(study: Study) -> Iterator[str]:
     plan = study.plan
     often = {stage.kind: f" ({stage.times:,} times)" for stage in plan.stages if stage.times > 1}
     kinds = [f"{stage.words}{'' if stage.words[:1].isdigit() else often.get(stage.kind, '')}" for stage in plan.stages]
-    many = f"{plan.answers:,} answer{'' if plan.answers == 1 else 's'}"
-    yield f"At most {many} with noise in them: {', '.join(kinds)}; together at most {_bytes(plan.answer_bytes)}."
+    many = "1 answer with noise in it" if plan.answers == 1 else f"{plan.answers:,} answers with noise in them"
+    size = _bytes(plan.answer_bytes + plan.answers * AROUND_BYTES)
+    yield f"At most {many}: {', '.join(kinds)}; with all that is signed around them together at most {size}."
+    yield "Before them the approval leaves, with the keys and signatures of those who sign it."
     if study.adjacency == "replace":
         people = "persons" if study.schema.unit is not None else "records"
         yield f"Every answer says how many {people} you have: this number counts as public."
@@ -227,6 +252,12 @@ def _limit(account: Account) -> Iterator[str]:
         yield f"Kept for other studies that have begun, with what they have spent: {account.elsewhere}."
     if account.promised.amount > 0:
         yield f"Others are approved and have not begun: {account.promised}; who begins first has it."
+    if account.rivals:
+        named = shortened(account.rivals, width=NAMES)
+        yield (
+            "Approved too, and counting neighbours or persons in another way, so that it does not add up: "
+            f"{visible(named)}. Once one side has an answer, the other gets none."
+        )
     if account.mixed:
         yield (
             "THIS STUDY DOES NOT FIT: you have answered studies that count neighbours or persons in another way, and "

@@ -120,9 +120,17 @@ class _Working:
         """Yield what is said about a question; whatever goes wrong, the last is what became of it."""
         self._trouble = _Trouble()
         with self._trouble as trouble:
+            self._reread()
             yield from self._work(job)
         if trouble.failed:
             yield Done("withheld", trouble=trouble.told)
+
+    def _reread(self) -> None:
+        """Take over what the holder's file says now, and open the gate anew by it."""
+        found = self._holder.reread()
+        if found is not self._holder:
+            self.close()
+            self._holder = found
 
     def _work(self, job: Job) -> Iterator[Said]:
         proposed = self._proposed(job)
@@ -146,6 +154,7 @@ class _Working:
                 read=at_hand,
             )
         )
+        self._check_bound(proposed, opened.records)
         outcome = opened.gate.settle(job.body, asker=job.asker)
         told, code = self._trouble.told, outcome.code or ""
         if outcome.withheld:
@@ -169,13 +178,17 @@ class _Working:
             private=private,
             argument=f"{self._holder.file}, records_bound",
         )
+        return public_records(study.schema, size=None if private else records.facts.size, bound=bound)
+
+    def _check_bound(self, proposed: Proposed, records: Records) -> None:
+        """Refuse to answer, once the slot is promised, where a private number of records is beyond its bound."""
+        bound, private = self._holder.time.records_bound, proposed.study.adjacency == "add-remove"
         if private and bound is not None and records.facts.records > bound:
             raise InputError(
                 f"{self._holder.file}, records_bound",
                 found="your table has more records than it says",
-                remedy="give a bound that the table stays below, then start again",
+                remedy="give a bound that the table stays below",
             )
-        return public_records(study.schema, size=None if private else records.facts.size, bound=bound)
 
     def _open(self, proposed: Proposed, letter: str) -> _Opened:
         """Return the gate of a study; the one before is kept, if it is the same."""

@@ -46,13 +46,16 @@ QUIET: Final = 2.0
 class AwaitedError(HolderWaitingError):
     """Some holders have not answered yet; ``standing`` says what is known of them: words, and whom they are about."""
 
-    def __init__(self, standing: Mapping[str, list[str]]) -> None:
-        """Name all of them first."""
+    def __init__(self, standing: Mapping[str, list[str]], *, ended: date | None = None) -> None:
+        """Name all of them first; after the day on which the study ``ended`` it is of no use to wait."""
         names = sorted(name for found in standing.values() for name in found)
         super().__init__(*names)
         self.standing = dict(standing)
         words = "; ".join(f"{what}: {', '.join(found)}" for what, found in standing.items())
-        PanbayesError.__init__(self, f"waiting for {', '.join(names)} ({words}); run the same command again later")
+        remedy = "run the same command again later"
+        if ended is not None:
+            remedy = f"the study ended on {ended}, and holders answer nothing after that: propose one with a later end"
+        PanbayesError.__init__(self, f"waiting for {', '.join(names)} ({words}); {remedy}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,9 @@ def learn_by_letters(
         try:
             network = learn_from(_Waiting(federation, letters, journal, told) if wait else federation)
         except HolderWaitingError as error:
-            raise AwaitedError(_standing(proposed, letters, error.holders)) from None
+            until = study.about.until
+            ended = until if until is not None and date.today() > until else None
+            raise AwaitedError(_standing(proposed, letters, error.holders), ended=ended) from None
         answers = {name: one.answers for name, one in letters.items()}
         heads = federation.heads
         receipts = receipts_of(study, key.public, proposed.holders, answers, heads)
@@ -158,7 +163,4 @@ def _standing(
         else:
             words = "not approved yet"
         found.setdefault(words, []).append(name)
-    until = proposed.study.about.until
-    if until is not None and date.today() > until:
-        found = {f"the study ended on {until}, {words}": named for words, named in found.items()}
     return found

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias
 
-from panbayes.consortium.post.folder import Folder
+from panbayes.consortium.post.folder import Folder, opened_folder
 from panbayes.consortium.post.letters import LIMITS, Header, Kind, Letter, LetterError, namespace_of, stem_of
 from panbayes.consortium.post.requests import LETTER, SIGNATURE, armoured, one_line
 from panbayes.consortium.post.signatures import MAX_SIGNATURE_BYTES, verify_digest
@@ -126,9 +126,11 @@ class Letterbox:
     def incoming(self, name: str) -> Iterator[Incoming]:
         """Yield a place for a body; what is not taken from there is removed."""
         folder = self._folder.path / f"from-{name}"
-        folder.mkdir(exist_ok=True)
-        path = folder / f"{_UNFINISHED}{secrets.token_hex(8)}.tmp"
-        with os.fdopen(os.open(path, _NEW, 0o666), "w+b") as file:
+        name = f"{_UNFINISHED}{secrets.token_hex(8)}.tmp"
+        path = folder / name
+        with opened_folder(folder) as place:
+            handle = os.open(name, _NEW, 0o666, dir_fd=place)
+        with os.fdopen(handle, "w+b") as file:
             try:
                 yield Incoming(path, file)
             finally:

@@ -20,6 +20,8 @@ or more different officers count                          however often and unde
 an approval counts if its key is one of ``officers``,     nobody else approves, nothing else is approved,
 its statement is the expected one, letter by letter, and  and who can write to the ledger cannot make up
 its signature verifies over it with that key              an officer's word
+the expected statement says after how many declines       what was signed before a decline is not shown
+                                                          again after it
 ========================================================= ==================================================
 
 A ``stopped``, ``declined`` or ``resumed`` event needs no signature: the first two only take away, and the last gives
@@ -35,7 +37,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from panbayes.consortium.holder.ledger.decisions import standing
+from panbayes.consortium.holder.ledger.decisions import standing, statement_after
 from panbayes.consortium.holder.ledger.events import Event
 from panbayes.consortium.holder.ledger.transaction import Transaction
 
@@ -60,8 +62,8 @@ class Consent(Protocol):
 class OfficersConsent:
     """The consent of ``required`` of a holder's ``officers`` (lines of keys) to a ``study`` (its hash); see the module.
 
-    ``statement`` is what each of them has to have signed, which ``verify`` tells. ``until`` is the last day on which
-    the study is answered, None if it does not end; ``today`` says which day it is.
+    ``statement`` is what each of them has to have signed, before any decline, which ``verify`` tells. ``until`` is the
+    last day on which the study is answered, None if it does not end; ``today`` says which day it is.
     """
 
     study: str
@@ -91,13 +93,14 @@ class OfficersConsent:
             return False
         agreeing: set[bytes | None] = set()
         known = {_key(line) for line in self.officers}
+        expected = statement_after(stands.declines, self.statement)
         for approval in stands.approvals:
             said = approval.said or {}
             line, signature = str(said.get("key", "")), str(said.get("signature", ""))
             officer = _key(line)
-            if officer not in known - agreeing or said.get("statement") != self.statement:
+            if officer not in known - agreeing or said.get("statement") != expected:
                 continue
-            if self.verify(line, self.statement.encode(), signature):
+            if self.verify(line, expected.encode(), signature):
                 agreeing.add(officer)
         return len(agreeing) >= self.required
 

@@ -12,15 +12,18 @@ letter *has arrived* when it and its signature are there and belong together, an
 lies in a folder is an error. A letter is written under another name and renamed, its signature first. Nothing waits for
 the disk: a letter that is lost can be written again, and is the same.
 
-Only plain files with these names are looked at, never links, and none larger than its kind allows.
+Only plain files with these names are looked at, never links, and none larger than its kind allows. Nor is anything
+written through a link: whoever else may write to the folder could point it anywhere.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -30,7 +33,7 @@ from panbayes.consortium.post.signatures import MAX_SIGNATURE_BYTES
 from panbayes.errors import InputError
 from panbayes.files import check_path, writing
 
-__all__ = ["MAX_LETTERS", "NAME", "Folder", "Side", "check_name"]
+__all__ = ["MAX_LETTERS", "NAME", "Folder", "Side", "check_name", "opened_folder"]
 
 Side: TypeAlias = Literal["to", "from"]
 
@@ -40,7 +43,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 MAX_LETTERS: Final = 100_000
 """Letters of one kind that are looked at in one folder; what a flood puts behind them is not."""
 
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _STEM: Final = re.compile(r"[0-9a-f]{12}-[0-9]{6,9}")
 
 
@@ -77,10 +80,9 @@ class Folder:
         """Write a letter ``to`` or ``from`` a holder, whole or not at all."""
         folder = self.path / f"{side}-{name}"
         target = folder / f"{stem_of(header)}.{header.kind}"
-        with writing(target, argument=self.argument):
-            folder.mkdir(exist_ok=True)
-            _write(folder / f"{target.name}.sig", letter.signature.encode())
-            _write(target, letter.data)
+        with writing(target, argument=self.argument), opened_folder(folder) as place:
+            _write(place, f"{target.name}.sig", letter.signature.encode())
+            _write(place, target.name, letter.data)
 
     def get(self, side: Side, name: str, stem: str, kind: Kind) -> Signed | None:
         """Return a letter and its signature; None if one of them is not there."""
@@ -97,7 +99,9 @@ class Folder:
     def names(self, side: Side) -> list[str]:
         """Return the holders that have a folder on this side."""
         found = (entry.removeprefix(f"{side}-") for entry in _entries(self.path) if entry.startswith(f"{side}-"))
-        return sorted(name for name in found if NAME.fullmatch(name))
+        return sorted(
+            name for name in found if NAME.fullmatch(name) and not (self.path / f"{side}-{name}").is_symlink()
+        )
 
     def stems(self, side: Side, name: str, kind: Kind) -> list[str]:
         """Return the stems of the letters of one kind, in order of study and sequence."""
@@ -109,20 +113,32 @@ class Folder:
 
 
 def _entries(folder: Path) -> list[str]:
-    with suppress(OSError):
-        return [entry.name for entry in folder.iterdir()]
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
     return []
 
 
-def _write(target: Path, data: bytes) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+@contextmanager
+def opened_folder(path: Path) -> Iterator[int]:
+    """Make a folder if there is none and yield a handle on it; a link is refused, also one that comes meanwhile."""
+    with suppress(FileExistsError):
+        path.mkdir()
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        with os.fdopen(os.open(temporary, _NEW, 0o666), "wb") as file:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _write(place: int, name: str, data: bytes) -> None:
+    temporary = f".{name}.{secrets.token_hex(8)}.tmp"  # A name that nobody else can have put something under.
+    try:
+        with os.fdopen(os.open(temporary, _NEW, 0o666, dir_fd=place), "wb") as file:
             file.write(data)
-        temporary.replace(target)
+        os.replace(temporary, name, src_dir_fd=place, dst_dir_fd=place)
     except BaseException:
         with suppress(OSError):
-            temporary.unlink()
+            os.unlink(temporary, dir_fd=place)
         raise
 
 

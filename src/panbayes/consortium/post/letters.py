@@ -40,7 +40,18 @@ from panbayes.consortium.post.keys import PrivateKey, PublicKey
 from panbayes.consortium.post.signatures import Namespace, sign, verify
 from panbayes.errors import PanbayesError
 
-__all__ = ["KINDS", "LIMITS", "Header", "Kind", "Letter", "LetterError", "Signed", "namespace_of", "stem_of"]
+__all__ = [
+    "AROUND_BYTES",
+    "KINDS",
+    "LIMITS",
+    "Header",
+    "Kind",
+    "Letter",
+    "LetterError",
+    "Signed",
+    "namespace_of",
+    "stem_of",
+]
 
 Kind: TypeAlias = Literal["study", "approval", "question", "answer"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -53,6 +64,9 @@ LIMITS: Final[dict[Kind, int]] = {
     "answer": 512 * 2**20 + 2 * MAX_HEADER,
 }
 """Bytes of a letter at most: a question or a reply of the protocol fits."""
+
+AROUND_BYTES: Final = 768
+"""Bytes that a header, a seal and a signature take at most around the body of an answer."""
 
 _DIGITS: Final = r"(?:0|[1-9][0-9]{0,8})"
 _HEADER: Final = re.compile(

@@ -1,0 +1,45 @@
+"""Ten runs in which things break, over all carriers; ``make soak`` has many more (:mod:`tests.soak`).
+
+What went wrong is told with its seed, and ``python -m tests.institutions.fault_run SEED CARRIER`` shows it again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.institutions.fault_run import Carrier, run_with_faults
+from tests.institutions.invariants import ViolationError
+from tests.institutions.many_runs import many_runs
+
+RUNS: tuple[tuple[int, Carrier], ...] = (
+    (1, "folder"),
+    (2, "folder"),
+    (3, "folder"),
+    (4, "folder"),
+    (5, "mailbox"),
+    (6, "mailbox"),
+    (7, "mailbox"),
+    (8, "plain mailbox"),
+    (9, "plain mailbox"),
+    (10, "plain mailbox"),
+)
+
+
+def test_ten_runs_complete_and_nothing_is_answered_twice(tmp_path: Path) -> None:
+    wrong = many_runs(RUNS, tmp_path)
+    assert not wrong, "\n".join(wrong.values())
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "told"),
+    [
+        ("fresh noise", "a fresh analyst|has given 2 answers|ledger does not have"),
+        ("early", "ledger does not have"),
+    ],
+)
+def test_the_checks_notice_a_holder_that_cheats(sabotage: str, told: str, tmp_path: Path) -> None:
+    """A gate that draws fresh noise when it is asked again, and one whose replies leave before they are charged."""
+    with pytest.raises(ViolationError, match=told):
+        run_with_faults(tmp_path / "run", 6, "folder", sabotage=sabotage, stormy=False)
