@@ -197,3 +197,12 @@ def test_whoever_waits_is_woken_by_the_end(server: Server) -> None:
     thread = later(server.polling.close)
     assert names(server.polling.collect((), seconds=60)) == []
     thread.join()
+
+
+def test_a_poll_that_was_ended_on_purpose_is_no_failure(server: Server) -> None:
+    server.replies.put(OVER)
+    server.polling.collect((), seconds=0)
+    server.poll()
+    server.poll()
+    server.polling.close()
+    assert names(server.polling.collect((), seconds=0)) == []
