@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.running import run_here, run_process
 
 # Machines are shared and noisy: how long an example takes says nothing about the code.
-settings.register_profile("panbayes", deadline=None, derandomize=True)
+settings.register_profile("panbayes", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("panbayes")
 
 ROOT = Path(__file__).resolve().parents[1]

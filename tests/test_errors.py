@@ -10,7 +10,9 @@ from panbayes.errors import (
     HolderWaitingError,
     InputError,
     InternalError,
+    can_be_seen,
     nearest,
+    visible,
 )
 
 anything = st.text(max_size=30)
@@ -25,7 +27,46 @@ def test_a_message_is_one_visible_line_whatever_it_quotes(one: str, two: str, th
         HolderWaitingError(one, two, three),
         InternalError(one),
     ):
-        assert str(error).isprintable()
+        assert can_be_seen(str(error))
+
+
+HIDDEN = {
+    "a soft hyphen": 0x00AD,
+    "a joiner of graphemes": 0x034F,
+    "an Arabic mark": 0x061C,
+    "a Hangul filler": 0x3164,
+    "a Hangul filler of half width": 0xFFA0,
+    "a Hangul filler for what comes first": 0x115F,
+    "a Hangul filler for a vowel": 0x1160,
+    "a Khmer vowel": 0x17B4,
+    "a Mongolian selector": 0x180B,
+    "a blank of no width": 0x200B,
+    "right to left": 0x202E,
+    "an isolate": 0x2066,
+    "an empty Braille cell": 0x2800,
+    "a selector": 0xFE0F,
+    "a mark of byte order": 0xFEFF,
+    "a note without a head": 0x1D159,
+    "a tag": 0xE0041,
+    "a further selector": 0xE0100,
+    "a blank that does not break": 0x00A0,
+    "a wide blank": 0x3000,
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_shows_nothing_is_written_out(name: str) -> None:
+    hidden = chr(HIDDEN[name])
+    assert not can_be_seen(f"nor{hidden}th")
+    told = visible(f"nor{hidden}th")
+    assert told == f"nor{hidden.encode('unicode_escape').decode()}th"
+    assert can_be_seen(told)
+
+
+def test_what_shows_something_stays_as_it_is() -> None:
+    for text in ("north", "Größe ≤ 5 µg", "北", "שלום", "a b", "한글", "⠿", "é", "ε = 1/3"):
+        assert can_be_seen(text)
+        assert visible(text) == text
 
 
 @pytest.mark.parametrize(

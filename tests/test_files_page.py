@@ -11,15 +11,22 @@ from panbayes.consortium.agent.configuration import HOLDER_FILE
 from panbayes.consortium.agreement.strategy import strategies
 from panbayes.consortium.agreement.study import STUDY_FILE
 from panbayes.schema.declaration import Declaration
-from panbayes.schema.reference import reference
+from panbayes.schema.reference import key_table, reference
 from panbayes.schema.schema import SCHEMA_FILE
+from panbayes.service.configuration import SERVICE_FILE
+from panbayes.service.source import source_kinds
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "files.md"
 README = ROOT / "README.md"
 GLOSSARY = ROOT / "docs" / "glossary.md"
 
-DECLARATIONS: Final[dict[str, Declaration[Any]]] = {"schema": SCHEMA_FILE, "study": STUDY_FILE, "holder": HOLDER_FILE}
+DECLARATIONS: Final[dict[str, Declaration[Any]]] = {
+    "schema": SCHEMA_FILE,
+    "study": STUDY_FILE,
+    "holder": HOLDER_FILE,
+    "service": SERVICE_FILE,
+}
 
 
 def strategy_table() -> str:
@@ -32,10 +39,19 @@ def strategy_table() -> str:
     return "\n".join(["| strategy | holders | asks for | reads |", "|---|---|---|---|", *rows, ""])
 
 
+def source_tables() -> str:
+    """What each kind of source of a service takes."""
+    parts = [
+        f'### `[[sources]]` with `kind = "{kind.name}"`\n\nTakes {kind.summary}.\n\n{key_table(kind.declared)}'
+        for kind in source_kinds().values()
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def regenerated(page: str) -> str:
     """Put the reference of each kind of file, and the table of strategies, between their marks."""
     generated = {name: reference(declaration) for name, declaration in DECLARATIONS.items()}
-    for name, text in {**generated, "strategies": strategy_table()}.items():
+    for name, text in {**generated, "strategies": strategy_table(), "sources": source_tables()}.items():
         begin, end = f"<!-- generated: {name} -->\n", f"<!-- end: {name} -->"
         before, _, rest = page.partition(begin)
         _, found, after = rest.partition(end)

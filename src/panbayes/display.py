@@ -72,10 +72,14 @@ class Card:
 
     def html(self) -> str:
         """Write HTML in which no text can be taken for a tag."""
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in self.heading)
+        head = "".join(f"<th>{_html(cell)}</th>" for cell in self.heading)
         head = f"<thead><tr>{head}</tr></thead>" if any(self.heading) else ""
-        cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.rows[: self.most])
+        cells = ("".join(f"<td>{_html(cell)}</td>" for cell in row) for row in self.rows[: self.most])
         body = "".join(f"<tr>{row}</tr>" for row in cells)
-        above = f"<p>{escape(self.title)}</p>" if self.title else ""
-        below = "".join(f"<p>{escape(line)}</p>" for line in self._below())
+        above = f"<p>{_html(self.title)}</p>" if self.title else ""
+        below = "".join(f"<p>{_html(line)}</p>" for line in self._below())
         return f"{above}<table>{head}<tbody>{body}</tbody></table>{below}"
+
+
+def _html(text: str) -> str:
+    return escape(visible(" ".join(text.split())))

@@ -8,6 +8,7 @@
     ├── HolderError              something about one holder, by name
     │   ├── HolderRefusedError   a holder refused; exit code 3
     │   ├── HolderFailedError    a holder failed or answered garbage; exit code 4
+    │   │   └── HolderOutError   a holder signed what is no answer: it is out; exit code 4
     │   └── HolderWaitingError   holders have not answered yet; exit code 6
     └── InternalError            panbayes is wrong: a bug; exit code 70
 
@@ -19,19 +20,23 @@ may name a file, a column of the public schema or a limit, never a value or a li
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import Final
 
 __all__ = [
     "ExitCode",
     "HolderError",
     "HolderFailedError",
+    "HolderOutError",
     "HolderRefusedError",
     "HolderWaitingError",
     "InputError",
     "InternalError",
     "LedgerError",
     "PanbayesError",
+    "can_be_seen",
     "nearest",
     "visible",
 ]
@@ -64,16 +69,36 @@ class ExitCode(IntEnum):
         return made
 
 
+_BLANK: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00013441\U00013442"
+    "\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
+)
+"""Letters, marks and symbols that show nothing, or only change what is before them: fillers, the empty Braille cell,
+selectors of variants. (Formatting and direction, joiners, soft hyphens and blanks other than the space are not
+printable to begin with.)"""
+
+
+def can_be_seen(text: str) -> bool:
+    """Tell whether a text is one line of which nothing is hidden.
+
+    >>> can_be_seen("north"), can_be_seen("nor\u3164th"), can_be_seen("nor\u202eth")
+    (True, False, False)
+    """
+    return text.isprintable() and _BLANK.search(text) is None
+
+
 def visible(text: str) -> str:
-    r"""Return a text in which nothing can move a cursor, end a line or hide: what is not printable is written out.
+    r"""Return a text in which nothing can move a cursor, end a line or hide: what cannot be seen is written out.
 
     >>> visible("north\n\x1b[2JSpent in total: 0")
     'north\\n\\x1b[2JSpent in total: 0'
+    >>> visible("a\u3164b\u2800")
+    'a\\u3164b\\u2800'
     """
-    if text.isprintable():
+    if can_be_seen(text):
         return text
     return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+        character if can_be_seen(character) else character.encode("unicode_escape").decode() for character in text
     )
 
 
@@ -154,6 +179,27 @@ class HolderFailedError(HolderError):
     """
 
     exit_code = ExitCode.FAILED
+
+
+class HolderOutError(HolderFailedError):
+    """A holder signed an answer that cannot be used, and a question has one answer: it is out for the rest of a study.
+
+    ``why`` says what is wrong with it, in words that follow from the answer alone.
+
+    >>> print(HolderOutError("A", round_number=2, why="a count is 9 or more"))
+    holder A: the answer that it signed in round 2 cannot be used: a count is 9 or more; a question has one answer, so \
+A is out of this study: tell its people, and propose the study anew under another name, with A or without
+    """
+
+    def __init__(self, holder: str, *, round_number: int, why: str) -> None:
+        """Remember why, and say what can be done."""
+        self.why = why
+        super().__init__(
+            holder,
+            f"the answer that it signed in round {round_number} cannot be used: {why}; a question has one answer, so "
+            f"{holder} is out of this study: tell its people, and propose the study anew under another name, with "
+            f"{holder} or without",
+        )
 
 
 class HolderWaitingError(HolderError):

@@ -33,6 +33,7 @@ __all__ = [
     "remove_unfinished",
     "sync",
     "sync_folder",
+    "unfinished_names",
     "write_bytes",
     "write_text",
     "writing",
@@ -251,6 +252,12 @@ def _number(error: OSError) -> int | None:
     """Return the system's number of an error; polars gives it in the text alone."""
     told = re.search(r"\(os error (\d+)\)", str(error))
     return int(told[1]) if error.errno is None and told else error.errno
+
+
+def unfinished_names(path: Path) -> list[Path]:
+    """Return what a process that was killed has left beside ``path``: files under names that it was written by."""
+    left = re.compile(rf"\.{re.escape(path.name[:40])}\.[0-9a-f]{{12}}\.tmp")
+    return [found for found in path.parent.iterdir() if left.fullmatch(found.name)]
 
 
 @contextmanager

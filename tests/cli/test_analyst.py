@@ -147,6 +147,7 @@ def test_learning_by_letters_in_the_open(folder: Path, panbayes: Panbayes) -> No
         assert told == {
             "model": None,
             "waiting": {"approved, not answered yet": ["north"], "not approved yet": ["south"]},
+            "out": {},
         }
         done = first
         while done.returncode == 6:
@@ -271,8 +272,13 @@ def test_simulated_answers_are_taken_only_if_asked_for(folder: Path, panbayes: P
         for holder in found.values():
             holder.answer()
         done = panbayes(*LEARN)
-        assert done.returncode == 6
-        assert "simulated noise; this run takes the other kind only" in done.stderr
+        assert done.returncode == 4
+        told = "holder north: the answer that it signed in round 1 cannot be used: simulated noise; this run takes the "
+        assert (
+            f"{told}other kind only (rehearse with a study of another name); a question has one answer" in done.stderr
+        )
+        done = panbayes(*LEARN, "--json")
+        assert json.loads(done.stdout)["out"].keys() == {"north"}
         done = panbayes(*LEARN, "--simulated")
         assert "error: --simulated: the study was begun with secure noise" in done.stderr
         with answering(found):

@@ -8,20 +8,23 @@ from tests.conftest import Panbayes
 
 
 def test_the_demo_shows_everything_and_can_be_run_again(panbayes: Panbayes, tmp_path: Path) -> None:
-    first = panbayes("demo", "--json")
+    # At ε = 10 the bits of a strategy differ by some hundredths from run to run.
+    demo = ("demo", "--epsilon", "10")
+    first = panbayes(*demo, "--json")
     assert first.returncode == 0, first.stderr
     told = json.loads(first.stdout)
     bits = told["cross_entropy_bits"]
     assert set(bits) == set(strategies())
-    assert bits["non-private"] < bits["noisy-sufficient-statistics"] < bits["independent"] + 0.5 < 17
-    assert 0 < told["pair_tvd"] < 0.2
+    assert 15 < bits["independent"] < 16
+    assert all(14.5 < found < bits["independent"] - 0.5 for name, found in bits.items() if name != "independent")
+    assert 0 < told["pair_tvd"] < 0.05
     output = tmp_path / "demo-output"
     for name in ("model.json", "synthetic.csv", "study.toml", "clinic.toml", "network.png", "marginals.png"):
         assert (output / name).stat().st_size > 0
     assert (output / "network.png").read_bytes().startswith(b"\x89PNG")
     # The ledgers are kept, so the same demo again is free and tells the same.
-    assert json.loads(panbayes("demo", "--json").stdout) == told
-    lines = panbayes("demo").stdout.splitlines()
+    assert json.loads(panbayes(*demo, "--json").stdout) == told
+    lines = panbayes(*demo).stdout.splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 120
 

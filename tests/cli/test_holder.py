@@ -34,7 +34,7 @@ def state(tmp_path: Path) -> Path:
 def test_show_and_cap(state: Path, panbayes: Panbayes) -> None:
     done = panbayes("holder", "ledger", "show", "--state", "state")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("  Privacy spent: ε = 0.333333 (1/3); no cap set.") == 2
+    assert done.stdout.count("  Privacy spent: ε = 0.3334; no cap set.") == 2
     assert "spring" in done.stdout
     told = json.loads(panbayes("holder", "ledger", "show", "north", "--state", "state", "--json").stdout)
     assert len(told) == 1
@@ -42,7 +42,7 @@ def test_show_and_cap(state: Path, panbayes: Panbayes) -> None:
     assert told[0]["studies"][0]["releases"] == len(told[0]["entries"]) == 4
     assert told[0]["entries"][-1]["head"] == told[0]["head"]
     done = panbayes("holder", "ledger", "cap", "north", "0.5", "--state", "state")
-    assert "privacy left: ε = 0.166667 (1/6) (cap ε = 0.5)." in done.stdout
+    assert "privacy left: ε = 0.1666 (cap ε = 0.5)." in done.stdout
     path = Cabinet.in_state(state).path("north")
     with Ledger.open(path) as ledger:
         left = ledger.summary().left
@@ -58,7 +58,7 @@ def test_close_gives_the_rest_back_for_good(tmp_path: Path, panbayes: Panbayes) 
         Federation(agreed, gates).ask(script(agreed)[0], round_number=0)
     panbayes("holder", "ledger", "cap", "north", "2", "--state", "state")
     shown = panbayes("holder", "ledger", "show", "north", "--state", "state").stdout
-    assert "ε = 0.166667 (1/6) (ε = 1 reserved for studies that have begun); privacy left: ε = 1 (cap ε = 2)." in shown
+    assert "ε = 0.1667 (ε = 1 reserved for studies that have begun); privacy left: ε = 1 (cap ε = 2)." in shown
     done = panbayes("holder", "ledger", "close", "north", "summer", "--state", "state")
     assert done.returncode == 2
     assert 'STUDY: no study that has begun is "summer"' in done.stderr
@@ -66,7 +66,7 @@ def test_close_gives_the_rest_back_for_good(tmp_path: Path, panbayes: Panbayes) 
         done = panbayes("holder", "ledger", "close", "north", named, "--state", "state")
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[2].endswith("closed")
-        assert "Privacy spent: ε = 0.166667 (1/6); privacy left: ε = 1.83333 (11/6) (cap ε = 2)." in done.stdout
+        assert "Privacy spent: ε = 0.1667; privacy left: ε = 1.833 (cap ε = 2)." in done.stdout
     told = json.loads(panbayes("holder", "ledger", "show", "north", "--state", "state", "--json").stdout)[0]
     assert (told["studies"][0]["closed"], told["reserved"]) == (True, {"class": "pure", "epsilon": "1/6"})
     assert panbayes("holder", "ledger", "verify", "north", "--state", "state").returncode == 0

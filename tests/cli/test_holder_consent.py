@@ -9,13 +9,16 @@ import re
 import shutil
 import stat
 import subprocess
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from panbayes.cli.ledger_account import account
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.studies import Studies
+from panbayes.consortium.holder.ledger.attempts import Attempt
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
 from panbayes.consortium.post.letters import Letter
@@ -257,7 +260,7 @@ def test_pending_says_how_every_study_stands(panbayes: Panbayes, house: House) -
     assert found["grant"] == {"class": "pure", "epsilon": "1"}
     panbayes("holder", "approve", "clinics", "--key", "mary.key", "--yes")
     done = panbayes("holder", "pending")
-    assert "0 studies wait for a decision" in done.stdout
+    assert "no study waits for a decision" in done.stdout
     assert "approved  1 of 1: mary" in done.stdout
 
 
@@ -325,7 +328,6 @@ def test_two_officers_sign(panbayes: Panbayes, house: House) -> None:
         (("--key", "none.key", "--yes"), "--key: none.key cannot be read"),
         (("--signature", "none.sig"), "--signature: none.sig cannot be read"),
         (("--signature", "north.csv"), "--signature: is no signature"),
-        ((), "--key: is not given: nothing was signed"),
         (("--key", "mary.key"), "--yes: is not given, and nobody is at the keyboard"),
         (("--key", "mary.key", "--json"), "--json: shows nothing to read before it asks"),
         (("--key", "mary.key", "--signature", "x"), "more than one is given"),
@@ -340,6 +342,18 @@ def test_nothing_is_signed_otherwise(panbayes: Panbayes, house: House, options: 
     assert words in done.stderr
     (found,) = listed(panbayes)
     assert found["stands"] == "waiting"
+
+
+def test_to_read_is_no_error_and_signs_nothing(panbayes: Panbayes, house: House) -> None:
+    study = arrive(house)
+    listed(panbayes)
+    done = panbayes("holder", "approve", "clinics")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Nothing was signed. Next, one of:" in done.stdout
+    for verb in ("approve", "decline"):
+        assert f"panbayes holder {verb} {study[:12]} " in done.stdout
+    (found,) = listed(panbayes)
+    assert (found["stands"], found["signed"]) == ("waiting", [])
 
 
 def test_a_study_that_does_not_fit_is_not_signed(panbayes: Panbayes, house: House) -> None:
@@ -574,3 +588,51 @@ def test_the_ledger_of_a_holders_file_is_found_by_it(panbayes: Panbayes, house: 
     assert done.returncode == 2
     assert "--config: is given with --state" in done.stderr
     assert panbayes("holder", "ledger", "show", "--config", "none.toml").returncode == 2
+
+
+# What a holder's file says of its ledger
+
+
+@pytest.mark.parametrize("where", ["here", "elsewhere", "nowhere"])
+def test_the_cap_of_a_holder_s_file_is_changed_there_and_nowhere_else(
+    panbayes: Panbayes, house: House, where: str
+) -> None:
+    arrive(house)
+    assert listed(panbayes)
+    path = next((house.folder / "state" / "ledgers").glob("*.ledger"))
+    before = HolderFile.load(house.folder / "holder.toml").cap
+    line = [text.startswith("cap = ") for text in (house.folder / "holder.toml").read_text().splitlines()].index(True)
+    if where == "here":
+        done = panbayes("holder", "ledger", "cap", "north", "0.5", "--state", "state")
+        assert f"change cap in holder.toml, line {line + 1};" in done.stderr
+    elif where == "elsewhere":
+        moved = shutil.copytree(house.folder, house.folder / "moved", ignore=shutil.ignore_patterns("moved"))
+        (house.folder / "holder.toml").rename(house.folder / "another.toml")
+        done = panbayes("holder", "ledger", "cap", str(moved / "state" / "ledgers" / path.name), "0.5")
+        assert f"change cap in {moved / 'holder.toml'}, line {line + 1};" in done.stderr
+        (house.folder / "another.toml").rename(house.folder / "holder.toml")
+    else:
+        (house.folder / "holder.toml").rename(house.folder / "another.toml")
+        done = panbayes("holder", "ledger", "cap", "north", "0.5", "--state", "state")
+        assert "change cap in the holder's file that has this folder as its state;" in done.stderr
+        (house.folder / "another.toml").rename(house.folder / "holder.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    with HolderFile.load(house.folder / "holder.toml").ledger() as ledger:
+        assert ledger.summary().cap == before
+    shown = panbayes("holder", "ledger", "show", "north", "--state", "state")
+    assert shown.returncode == 0, "to look is free"
+
+
+def test_there_is_one_way_to_let_a_study_go_on(panbayes: Panbayes, house: House) -> None:
+    study = arrive(house)
+    assert listed(panbayes)
+    done = panbayes("holder", "ledger", "resume", "north", study[:12], "--state", "state")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"run: panbayes holder resume {study[:12]}\n")
+    with HolderFile.load(house.folder / "holder.toml").ledger() as ledger:
+        summary = ledger.summary()
+    failed = Attempt("cd" * 16, study, "clinics", "ab" * 32, "counts", "2026-11-16 12:00:00Z", "MemoryError")
+    told = replace(summary, failures=(failed,) * 3)
+    lines = {owned: " ".join(account(house.folder, told, owned=owned)) for owned in (True, False)}
+    assert f"until you look: panbayes holder resume {study[:12]}." in lines[True]
+    assert f"until you look: panbayes holder ledger resume LEDGER {study[:12]}." in lines[False]

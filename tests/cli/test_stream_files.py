@@ -31,12 +31,22 @@ __all__ = ["here"]
 ENTRIES = 24576
 
 
+def made(folder: Path) -> Path:
+    """A state at a budget so huge that its bits say who appeared: one of 640 is wrong once in 700,000 states."""
+    folder.mkdir(exist_ok=True)
+    DensityEstimator.create(folder / "s.state", 640, epsilon=40, releases=2, state_epsilon=20).close()
+    return folder / "s.state"
+
+
 @pytest.fixture
 def exact(tmp_path: Path) -> Path:
-    """A state at a budget so huge that a bit says for certain who appeared."""
-    path = tmp_path / "s.state"
-    DensityEstimator.create(path, 640, epsilon=40, releases=2, state_epsilon=20).close()
-    return path
+    return made(tmp_path)
+
+
+@pytest.fixture
+def states(tmp_path: Path) -> list[Path]:
+    """Two of them: where a bit of the first is wrong, the second decides; both are wrong with probability 2e-12."""
+    return [made(tmp_path / name) for name in ("first", "second")]
 
 
 def present(path: Path) -> set[int]:
@@ -198,33 +208,37 @@ def wait_until_read(process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_an_interrupted_feed_applies_the_whole_lines_it_has_read(exact: Path, number: signal.Signals) -> None:
+def test_an_interrupted_feed_applies_the_whole_lines_it_has_read(states: list[Path], number: signal.Signals) -> None:
     """Within the second that a batch may wait: they were read, and not yet handed over."""
+    assert any(after_interruption(state, number) == {5, 6} for state in states)
+
+
+def after_interruption(exact: Path, number: signal.Signals) -> set[int]:
     process = start_feeding(exact.parent)
     assert process.stdin is not None
     process.stdin.write(b"5\n6\n63")
     process.stdin.flush()
     wait_until_read(process)
     process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert output == b""
     assert errors.startswith(b"error: interrupted; every whole line")
     assert errors.count(b"\n") == 1
-    assert present(exact) == {5, 6}
     DensityEstimator.open(exact).close()
+    return present(exact)
 
 
 def test_a_feed_that_waits_for_input_ends_when_asked(exact: Path) -> None:
-    process = start_feeding(exact.parent)
     before = exact.stat().st_ctime_ns
+    process = start_feeding(exact.parent)
     until = time.monotonic() + 120
     while exact.stat().st_ctime_ns == before and time.monotonic() < until:
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=60)[0] == b""
+    assert process.communicate(timeout=300)[0] == b""
     assert process.returncode == 130
-    assert present(exact) == set()
+    assert len(present(exact)) <= 1
 
 
 AGAIN = """
@@ -257,10 +271,14 @@ run()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
-def test_a_second_signal_during_the_flush_loses_nothing(exact: Path, number: signal.Signals) -> None:
+def test_a_second_signal_during_the_flush_loses_nothing(states: list[Path], number: signal.Signals) -> None:
     """What was fed before stays, what was read until the first signal counts, and the file is whole."""
+    assert any(after_two_signals(state, number) == {1, 2, 5, 6} for state in states)
+
+
+def after_two_signals(exact: Path, number: signal.Signals) -> set[int]:
     done = start_feeding(exact.parent)
-    done.communicate(b"1\n2\n", timeout=60)
+    done.communicate(b"1\n2\n", timeout=300)
     process = subprocess.Popen(
         [sys.executable, "-c", AGAIN, str(int(number)), "stream", "feed", "s.state"],
         cwd=exact.parent,
@@ -275,9 +293,9 @@ def test_a_second_signal_during_the_flush_loses_nothing(exact: Path, number: sig
     process.stdin.flush()
     wait_until_read(process)
     process.send_signal(signal.SIGTERM)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     # At once: the line of the first signal, which says that all counts, was never reached.
     assert (process.returncode, output, errors) == (130, b"", b"error: interrupted\n")
-    assert present(exact) == {1, 2, 5, 6}
     with DensityEstimator.open(exact) as estimator:
         assert estimator.last() is None
+    return present(exact)

@@ -31,7 +31,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     return run
 
 
-CERTAIN = ("--confidence", "0.999999999", "--json")
+CERTAIN = ("--confidence", "0.999999999999", "--json")
 
 
 def test_every_statistic_is_named_in_the_help(call: Call) -> None:

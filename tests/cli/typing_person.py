@@ -24,7 +24,7 @@ class Seen:
     text: str
 
 
-def at_terminal(*arguments: str, folder: Path, typed: tuple[str, ...] = (), seconds: float = 60) -> Seen:
+def at_terminal(*arguments: str, folder: Path, typed: tuple[str, ...] = (), seconds: float = 300) -> Seen:
     """Run the command on a terminal of 100 columns; each line is typed when the command has asked and waits."""
     above, below = pty.openpty()
     process = subprocess.Popen(
@@ -51,7 +51,7 @@ def at_terminal(*arguments: str, folder: Path, typed: tuple[str, ...] = (), seco
                 os.write(above, f"{waiting.pop(0)}\n".encode())
             elif process.poll() is not None:
                 break
-        return Seen(process.wait(timeout=5), seen.decode(errors="replace").replace("\r\n", "\n"))
+        return Seen(process.wait(timeout=120), seen.decode(errors="replace").replace("\r\n", "\n"))
     finally:
         os.close(above)
         if process.poll() is None:

@@ -40,6 +40,9 @@ class Kept:
         self.waited.append(place)
         return self.late is None or place in self.late
 
+    def unusable(self, _name: str, _question: str, /) -> str:
+        return ""
+
 
 @dataclass
 class Silence:

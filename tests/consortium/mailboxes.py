@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import resource
 import signal
 import socket
 import ssl
@@ -39,6 +40,7 @@ class Site:
     process: subprocess.Popen[bytes] | None = None
     port: int = 0
     tls: bool = True
+    files: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         self.folder = Folder.at(self.path / "letters", make=True)
@@ -72,6 +74,7 @@ class Site:
                 stderr=log,
                 stdout=subprocess.DEVNULL,
                 env={**os.environ, "PANBAYES_DEBUG": "1"},
+                preexec_fn=self._limit,
             )
         until = time.monotonic() + 60
         while self.log.read_text().count("serving ") == before or not self.log.read_text().endswith("\n"):
@@ -79,6 +82,10 @@ class Site:
             assert time.monotonic() < until
             time.sleep(0.02)
         self.port = int(re.findall(r", port (\d+)", self.log.read_text())[-1])
+
+    def _limit(self) -> None:
+        if self.files is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, self.files)
 
     def _tls(self) -> list[str]:
         return ["--certificate", str(self.certificate), "--certificate-key", str(self.certificate_key)]
@@ -154,10 +161,10 @@ class Site:
 
 
 @contextmanager
-def site(*, tls: bool = True, more: Sequence[str] = ()) -> Iterator[Site]:
+def site(*, tls: bool = True, more: Sequence[str] = (), files: tuple[int, int] | None = None) -> Iterator[Site]:
     """Start a mailbox; end it, whatever happens."""
     with tempfile.TemporaryDirectory(prefix="mailbox-") as path:
-        made = Site(Path(path), tls=tls)
+        made = Site(Path(path), tls=tls, files=files)
         made.start(*more)
         try:
             yield made

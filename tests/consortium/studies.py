@@ -20,7 +20,7 @@ from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
 from panbayes.consortium.agreement.strategy import Strategy, strategies
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.agreement.terms import Degree
+from panbayes.consortium.agreement.terms import LINEAR, Degree
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
@@ -50,13 +50,17 @@ DEGREES: tuple[Degree, ...] = (1, 2, "auto")
 
 
 def variants(strategy: Strategy, epsilon: Fraction) -> Iterator[Study]:
-    """Yield the studies that a strategy accepts, over adjacency, δ and, where it reads one, degree."""
+    """Yield the studies that a strategy accepts, over adjacency, δ and, where it reads them, degree and score."""
     degrees = DEGREES if "degree" in strategy.reads else DEGREES[:1]
     deltas = (Fraction(0), Fraction(1, 10**9))
-    for adjacency, delta, degree in product(get_args(Adjacency), deltas, degrees):
+    kinds = ("I", LINEAR) if "score" in strategy.reads else ("I",)
+    for adjacency, delta, degree, score in product(get_args(Adjacency), deltas, degrees, kinds):
         name = f"{strategy.name}, ε = {epsilon}, δ = {delta}, {adjacency}, degree {degree}"
+        name += f", score {score}" if score != "I" else ""
         try:
-            yield Study(name, SCHEMA, strategy.name, epsilon, adjacency=adjacency, delta=delta, degree=degree)
+            yield Study(
+                name, SCHEMA, strategy.name, epsilon, adjacency=adjacency, delta=delta, degree=degree, score=score
+            )
         except InputError:
             continue
 

@@ -95,6 +95,7 @@ def test_an_analyst_takes_no_simulated_release_for_a_real_one(tmp_path: Path) ->
     box.holders["north"].done("holder", "answer", box.post, "--simulate", SEED)
     assert list(box.post.glob("from-north/*.answer"))
     done = box.analyst.here(*box.learning())
-    assert done.returncode == 6, done
+    assert done.returncode == 4, done
     assert "simulated" in done.stderr
+    assert "north is out of this study" in done.stderr
     assert not (box.analyst.folder / "model.json").exists()

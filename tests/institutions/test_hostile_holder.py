@@ -107,10 +107,13 @@ WRONG = (
 )  # fmt: skip
 
 
-def refused(stage: Stage) -> str:
+def refused(stage: Stage, code: int) -> str:
+    """Let the analyst look, who has lost its journal since: what it found of north before is not known any more."""
+    for journal in (stage.box.analyst.folder / "state").rglob("journal*"):
+        journal.unlink()
     done = stage.box.analyst.here(*stage.box.learning())
-    assert done.returncode in (4, 6), done
-    assert "north" in done.stderr
+    assert done.returncode == code, done
+    assert ("holder north: " if code == 4 else "waiting for north") in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr) < 2_000
     assert not (stage.box.analyst.folder / "model.json").exists()
@@ -120,7 +123,8 @@ def refused(stage: Stage) -> str:
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_no_answer_is_not_used(stage: Stage, name: str) -> None:
     stage.put(wrong_replies(stage)[name])
-    refused(stage)
+    # What a file cannot be by its size is not read, so that nobody knows who signed it.
+    refused(stage, 6 if name in ("nested", "a million cells", "a text of its own") else 4)
 
 
 def test_none_is_left_out(stage: Stage) -> None:
@@ -143,25 +147,25 @@ def test_none_is_left_out(stage: Stage) -> None:
 )
 def test_an_answer_to_something_else_is_none(stage: Stage, changes: dict[str, Any]) -> None:
     stage.put(**changes)
-    refused(stage)
+    refused(stage, 4 if "sealed" in changes else 6)
 
 
 @pytest.mark.parametrize("who", ["stranger", "south", "analyst"])
 def test_an_answer_that_somebody_else_signed_is_none(stage: Stage, who: str) -> None:
     stage.put(by=STRANGER if who == "stranger" else key_of(who))
-    refused(stage)
+    refused(stage, 6)
 
 
 def test_anothers_answer_is_none(stage: Stage) -> None:
     (path,) = (stage.box.post / "from-south").glob("*.answer")
     stage.put_signed(Signed(path.read_bytes(), path.with_name(f"{path.name}.sig").read_text()))
-    refused(stage)
+    refused(stage, 6)
 
 
 def test_a_gigantic_answer_is_not_read(stage: Stage) -> None:
     with stage.path.open("r+b") as file:
         file.truncate(700 * 2**20)
-    refused(stage)
+    refused(stage, 6)
 
 
 def test_what_is_honest_is_taken_after_all_that(stage: Stage) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from panbayes.cli.verbs import reproduce as verb
 from panbayes.errors import InputError, InternalError
 from panbayes.reproduce import running
 from panbayes.reproduce.experiment import Cell, Claim, Experiment, Verdict, cell_key, cell_seed, experiments
@@ -25,7 +26,7 @@ from panbayes.reproduce.results import Row
 from panbayes.reproduce.running import Run, check_folder, run_experiment
 from panbayes.reproduce.workers import compute
 from tests.reproduce.tiny import write_script
-from tests.running import default_signals, environment, run_here
+from tests.running import default_signals, environment, run_here, run_process
 
 CELLS: list[Cell] = [{"number": number, "kind": "é"} for number in range(6)]
 
@@ -127,6 +128,22 @@ def test_results_of_another_run_are_not_replaced(other: Run, whole: tuple[bytes,
     with pytest.raises(InputError, match="begun by another run"):
         run_experiment(LIGHT, unfinished, other)
     assert (unfinished / "light.partial.jsonl").read_bytes() == whole[1]
+
+
+def test_another_partition_is_another_run(tmp_path: Path) -> None:
+    shared, turns, labels = replace(LIGHT, partitioned=True), Run(workers=1), Run(workers=1, partition="labels")
+    assert {cell["partition"] for cell in labels.cells(shared)} == {"labels"}
+    assert turns.facts(LIGHT) == labels.facts(LIGHT)
+    assert labels.cells(LIGHT) == CELLS
+    kept: list[bytes] = []
+    part = tmp_path / "light.partial.jsonl"
+    run_experiment(shared, tmp_path, labels, lambda *_: kept.append(part.read_bytes()))
+    assert run_experiment(shared, tmp_path, labels).results.texts("partition") == ["labels"]
+    with pytest.raises(InputError, match=r"light\.csv is of another run"):
+        run_experiment(shared, tmp_path, turns)
+    part.write_bytes(kept[2])
+    with pytest.raises(InputError, match="begun by another run"):
+        run_experiment(shared, tmp_path, turns)
 
 
 def test_somebody_elses_file_is_not_replaced(tmp_path: Path) -> None:
@@ -245,13 +262,13 @@ def test_killed_at_random_points_it_goes_on_to_the_same_bytes(
     namespace = runpy.run_path(str(tmp_path / "found" / "tiny_experiment.py"))
     run_experiment(namespace["TINY"], tmp_path / "alone", Run(workers=1))
     chance = np.random.default_rng(11)
-    slowly = {"TINY_PAUSE": "0.05"}
+    slowly = {"TINY_PAUSE": "0.5"}  # so that it is not done before a busy machine looks again
     kept = tmp_path / "killed" / "tiny.partial.jsonl"
     workers: set[int] = set()
     for before in (1, 3):
         process = command("tiny", "-o", "killed", more=slowly)
         wait_for_lines(kept, before)
-        time.sleep(chance.random() * 0.1)
+        time.sleep(chance.random() * 0.5)
         workers |= children(process)
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -300,6 +317,55 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (2, "")
         assert told in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+def test_a_partition_is_one_of_three_and_for_experiments_with_holders(tmp_path: Path) -> None:
+    for arguments, told in (
+        (("synthetic-degree", "--partition", "label"), '--partition: found "label"; did you mean "labels"?'),
+        (("true-loss", "--partition", "sizes"), "--partition: true-loss has no holders who could share records"),
+    ):
+        done = run_here("reproduce", *arguments, "-o", "x", folder=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert told in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+GET = "get the archive from https://archive.ics.uci.edu/"
+
+
+def test_without_its_data_an_experiment_says_how_to_get_them(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("encounter_id\n1\n")
+    for file, told in (("absent.zip", "cannot be read (no such file"), ("other.csv", "its sha256 differs")):
+        done = run_process(
+            "reproduce", "diabetes-holders", "-o", "x", folder=tmp_path, more={"PANBAYES_DIABETES": file}
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"error: PANBAYES_DIABETES: {file} ")
+        assert told in done.stderr
+        assert GET in done.stderr
+        assert done.stderr.endswith("and set PANBAYES_DIABETES to it\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["other.csv"]
+
+
+def test_all_goes_on_without_what_lacks_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> None:
+        raise InputError("DATA", found="is absent", remedy="get it")
+
+    needy = replace(LIGHT, name="needy", ready=absent)
+    monkeypatch.setattr(verb, "experiments", lambda: {"needy": needy, "light": LIGHT})
+    done = run_here("reproduce", "all", "-o", "out", folder=tmp_path)
+    assert done.returncode == 2
+    assert "1 of 1 sentence confirmed" in done.stdout
+    assert done.stderr == "error: needy was left out: DATA: is absent; get it\n"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["light.csv", "light.json"]
+    told = json.loads(run_here("reproduce", "all", "-o", "out", "--json", folder=tmp_path).stdout)
+    assert told["needy"] == {"left_out": "DATA: is absent; get it"}
+    assert told["light"]["verdicts"][0]["confirmed"]
+    # What is there already needs no data.
+    run_experiment(needy, tmp_path / "out", Run(workers=1))
+    done = run_here("reproduce", "all", "-o", "out", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2 of 2 sentences confirmed" in done.stdout
 
 
 def test_a_folder_that_takes_no_files_is_named(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.local.learn import learn
-from panbayes.reproduce.distributed_trials import learned_row, strategy_cells
+from panbayes.reproduce.distributed_trials import strategy_cells
 from panbayes.reproduce.experiment import Cell
-from panbayes.reproduce.synthetic import cross_entropy, synthetic_network, synthetic_schema, truth
+from panbayes.reproduce.synthetic import cross_entropy, synthetic_network, synthetic_row, synthetic_schema, truth
 
 
 def test_entropy_by_brute_force() -> None:
@@ -49,24 +49,18 @@ def test_every_point_has_every_strategy_and_the_bounds_stand_once() -> None:
 
 
 def test_a_row_is_the_mean_of_independent_repetitions() -> None:
-    cell: Cell = {"strategy": "noisy-model", "epsilon": 1.0, "degree": 1, "holders": 2}
-    row = learned_row(cell, 3, 5)
-    single = [float(learned_row(cell, 1, seed)["bits"]) for seed in (5, 6, 7)]
+    cell: Cell = {"partition": "turns", "strategy": "noisy-model", "epsilon": 1.0, "degree": 1, "holders": 2}
+    row = synthetic_row(cell, 3, 5)
+    single = [float(synthetic_row(cell, 1, seed)["bits"]) for seed in (5, 6, 7)]
     assert row["bits"] == pytest.approx(np.mean(single), abs=1e-12)
     assert row["deviation"] == pytest.approx(np.std(single, ddof=1), abs=1e-12)
     assert len(set(single)) == 3
-    assert dict(row) == dict(learned_row(cell, 3, 5))
+    assert dict(row) == dict(synthetic_row(cell, 3, 5))
 
 
 def test_more_holders_have_fewer_records_each() -> None:
     """With counts without much noise, two holders know what one does."""
-    one, two = (
-        float(
-            learned_row({"strategy": "noisy-sufficient-statistics", "epsilon": 50.0, "degree": 2, "holders": m}, 1, 3)[
-                "bits"
-            ]
-        )
-        for m in (1, 2)
-    )
+    cell: Cell = {"partition": "turns", "strategy": "noisy-sufficient-statistics", "epsilon": 50.0, "degree": 2}
+    one, two = (float(synthetic_row({**cell, "holders": m}, 1, 3)["bits"]) for m in (1, 2))
     assert one == pytest.approx(two, abs=0.01)
     assert one == pytest.approx(5.12, abs=0.02)

@@ -2,7 +2,7 @@
 
 The parent is warm (kernels compiled), so a child lives from its first instruction to the kill in milliseconds. With a
 state budget of 20 an entry is 1 for a present and 0 for an absent user, up to a chance of 2·10⁻⁹, so the bits can be
-read off.
+read off: of 900,000 users, drawn three times at most, more than STRAY are wrong with a chance of 10⁻¹⁶.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from panbayes.stream.estimator import DensityEstimator
 
 BATCH = 3000
+STRAY = 5
 
 
 def child(path: Path, first: int, last: int, acknowledge: int) -> None:
@@ -77,13 +78,14 @@ def main(folder: Path, kills: int, seed: int) -> None:
                 assert again.statistic == last_shown
         start = 24576
         bits = np.unpackbits(np.fromfile(path, dtype=np.uint8)[start : start + size // 8], bitorder="little")
-        assert bits[first : min(last, first + batches * BATCH)].all(), "an acknowledged batch is missing"
-        assert not bits[last:].any(), "users who never appeared have bits"
+        acknowledged = bits[first : min(last, first + batches * BATCH)]
+        assert np.count_nonzero(acknowledged == 0) <= STRAY, "an acknowledged batch is missing"
+        assert np.count_nonzero(bits[last:]) <= STRAY, "users who never appeared have bits"
         # Acknowledgement lost: the batch is delivered again, and the state is as if nothing had happened.
         with DensityEstimator.open(path) as again_fed:
             again_fed.update(np.arange(first, last))
     bits = np.unpackbits(np.fromfile(path, dtype=np.uint8)[24576 : 24576 + size // 8], bitorder="little")
-    assert bits.all()
+    assert np.count_nonzero(bits == 0) <= STRAY
 
 
 if __name__ == "__main__":

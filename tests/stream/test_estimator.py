@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -18,15 +19,21 @@ from tests.stream.law_cases import over_laws
 
 @over_laws(2)
 @pytest.mark.parametrize("sample", [None, 300])
-def test_errors_and_intervals_hold(kind: LawKind, levels: int, sample: int | None) -> None:
-    """Whole runs: the error is as predicted, the interval covers as often as it says."""
+def test_errors_and_intervals_hold(
+    kind: LawKind, levels: int, sample: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole runs: the error is as predicted, the interval covers as often as it says. The samples are seeded too."""
+    monkeypatch.setattr(os, "urandom", np.random.default_rng(1).bytes)
     # At coverage 0.95, fewer than 104 of 120 happens once in 30,000.
     assert covered_runs(kind, levels, sample=sample, runs=120) >= 104
 
 
 @over_laws(4)
-def test_errors_and_intervals_hold_on_several_levels(kind: LawKind, levels: int) -> None:
+def test_errors_and_intervals_hold_on_several_levels(
+    kind: LawKind, levels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As before, in fewer runs: at coverage 0.95, fewer than 8 of 12 happens once in 30,000."""
+    monkeypatch.setattr(os, "urandom", np.random.default_rng(1).bytes)
     assert covered_runs(kind, levels, sample=60, runs=12) >= 8
 
 
@@ -60,14 +67,15 @@ def test_deletions_take_users_out_again() -> None:
     with DensityEstimator(100_000, epsilon=10) as estimator:
         estimator.update(np.arange(60_000))
         estimator.remove(np.arange(20_000))
-        answer = estimator.estimate(confidence=1 - 1e-9)
+        answer = estimator.estimate(confidence=1 - 1e-12)
     assert answer.density == pytest.approx(0.4, abs=0.01)
     assert answer.low <= 0.4 <= answer.high
     assert answer.private
 
 
 def test_releases_are_counted_and_repeated() -> None:
-    with DensityEstimator(1000, epsilon=1, releases=3) as estimator:
+    """Of fixed coins: by chance three answers may agree, and an interval that is cut to [0, 1] have no width."""
+    with DensityEstimator(1000, epsilon=1, releases=3, noise=SimulatedNoise(1), coins=seeded_coins(1)) as estimator:
         assert estimator.last() is None
         answers = [estimator.estimate() for _ in range(3)]
         assert [a.releases_left for a in answers] == [2, 1, 0]

@@ -146,13 +146,15 @@ def test_nobody_gets_a_copy_that_was_not_planned() -> None:
 
 
 def test_hashed_tiers_are_copied_in_parts() -> None:
-    with DistinctCounter(epsilon=6, memory="4K", flipped=FlippedCopies.plan(1, 3), coins=seeded_coins(1)) as counter:
+    with DistinctCounter(
+        epsilon=6, memory="4K", flipped=FlippedCopies.plan(1, 3), key="ab" * 16, coins=seeded_coins(1)
+    ) as counter:
         counter.update(np.arange(3000))
         copy = counter.look()
         universe = counter.setup.universe
-    assert (copy.parts, copy.entries) == (universe.parts, universe.entries)
-    ones, cells = copy.ones(), copy.entries // copy.parts
-    assert len(ones) == copy.parts
+    assert (copy.sections, copy.entries) == (universe.sections, universe.entries)
+    ones, cells = copy.ones(), copy.entries // copy.sections
+    assert len(ones) == copy.sections
     filled = -math.expm1(-3000 / (2 * cells))
     assert ones[0] / cells == pytest.approx((copy.init + (copy.update - copy.init) * filled) / COIN, abs=0.07)
     assert ones[-1] / cells == pytest.approx(copy.init / COIN, abs=0.07)
@@ -161,7 +163,13 @@ def test_hashed_tiers_are_copied_in_parts() -> None:
 def test_a_copy_is_read_as_it_was_written() -> None:
     copy = FlippedCopy.from_bytes(GOLDEN)
     assert copy.to_bytes() == GOLDEN
-    assert (copy.users, copy.entries, copy.parts, copy.turn, copy.private) == ("the integers 0 to 69", 70, 1, 2, True)
+    assert (copy.users, copy.entries, copy.sections, copy.turn, copy.private) == (
+        "the integers 0 to 69",
+        70,
+        1,
+        2,
+        True,
+    )
     assert (copy.epsilon, copy.eta) == (Fraction(3), Fraction(1))
     flip = 1155092543 / COIN
     assert copy.ones() == pytest.approx(((8 - 70 * flip) / (1 - 2 * flip),))

@@ -1,4 +1,4 @@
-"""State files of versions 2 and 3, as their first writers wrote them: they mean the same where they were made."""
+"""State files of versions 2 to 4, as their first writers wrote them: they mean the same where they were made."""
 
 from __future__ import annotations
 
@@ -88,6 +88,28 @@ def test_a_file_of_version_3_at_home_means_the_same_and_goes_on(
         stream.update(Records(["u1"], {"country": ["DE"], "age": ["20"]}))
         assert stream.estimate().fresh
         assert stream.releases_left == facts["releases_left"] - 1
+
+
+def test_a_file_of_version_4_at_home_means_the_same_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, folder = tmp_path / "state", Path(__file__).parent / "golden4"
+    facts = json.loads((folder / "part.state.json").read_text(encoding="utf-8"))
+    place.write_bytes(lzma.decompress((folder / "part.state.xz").read_bytes()))
+    place.chmod(0o600)
+    assert inspect_state(place).version == 4
+    with pytest.raises(InputError, match="is a copy"):
+        DensityEstimator.open(place)
+    monkeypatch.setattr("panbayes.stream.state.mapped.home_of", lambda _: Home(**facts["home"]))
+    with DensityEstimator.open(place) as part:
+        setup = part.setup
+        assert (setup.universe.describe(), setup.entries) == (facts["describe"], facts["entries"])
+        assert (str(setup.part), setup.calibration.parts) == ("part 2 of 3", 3)
+        assert setup.calibration.noise_scale == Fraction(facts["noise_scale"])
+        again = part.release(repeat=True)
+        assert (list(again.counts), again.stream, again.number) == (facts["counts"], facts["stream"], 1)
+        part.update(range(1000))
+        assert part.release().releases_left == facts["releases_left"] - 1
 
 
 def test_a_version_that_is_written_has_a_golden_file() -> None:

@@ -49,8 +49,8 @@ def answer_of(setup: StreamSetup, counts: tuple[int, ...]) -> object:
 
 def facts_of(setup: StreamSetup) -> dict[str, Any]:
     """What is written down of a setup; counts a little above those of an empty state."""
-    calibration, parts = setup.calibration, setup.universe.parts
-    counts = tuple(round(setup.universe.entries / parts * 0.55) + k for k in range(parts))
+    calibration, sections = setup.calibration, setup.universe.sections
+    counts = tuple(round(setup.universe.entries / sections * 0.55) + k for k in range(sections))
     return {
         "header": save_setup(setup).header.decode(),
         "describe": repr(setup),

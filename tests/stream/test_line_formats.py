@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import os
+import select
 import threading
+import time
 from pathlib import Path
 
 import msgspec
@@ -207,7 +209,13 @@ def test_asked_to_stop_a_reader_hands_over_whole_lines_and_drops_the_beginning_o
     reader, writer = os.pipe()
     os.write(writer, b"12\n34\n56")
     stop, found = Stop(), []
-    threading.Timer(0.2, stop.ask).start()
+
+    def ask_when_read() -> None:
+        while select.select([reader], [], [], 0)[0]:
+            time.sleep(0.01)
+        stop.ask()
+
+    threading.Thread(target=ask_when_read).start()
     # The writer stays open: nothing but the wish ends the reading.
     for batch in line_batches(f"/dev/fd/{reader}", stop):
         found += texts_of(batch)

@@ -9,6 +9,7 @@ import pytest
 
 from panbayes.errors import InputError
 from panbayes.stream.distinct_counter import DistinctCounter
+from panbayes.stream.ids.part import Part
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.portfolio import Holding, add_up, portfolio
 from panbayes.stream.setup import configure, configure_hashed
@@ -80,3 +81,26 @@ def test_files_are_looked_up_and_left_alone(tmp_path: Path) -> None:
         portfolio([*places, tmp_path / ".." / tmp_path.name / "a"])
     with pytest.raises(InputError, match="at least one"):
         portfolio([])
+
+
+def part_of(number: int, *, parts: int = 2, window: Window = WHOLE, turns: int = 0, epsilon: str = "1") -> Holding:
+    users = HashedUniverse(1, 640, 640, KEY)
+    setup = configure_hashed(users, epsilon=epsilon, window=window, part=Part(number, parts, KEY))
+    return Holding("part", setup, turns)
+
+
+@pytest.mark.parametrize(
+    ("holdings", "total"),
+    [
+        ([part_of(1), part_of(2)], 1),
+        ([part_of(1), part_of(1)], 2),
+        ([part_of(1), part_of(2), held()], 2),
+        ([part_of(1), part_of(2, epsilon="2")], 3),
+        ([part_of(1), part_of(2, parts=5)], 2),
+        ([part_of(1, window=Window(anew=True), turns=4), part_of(2, window=Window(anew=True), turns=1)], 5),
+        ([part_of(n, window=of(panel)) for n in (1, 2) for panel in (0, 1, 2)], 1),
+        ([part_of(1, window=of(0)), part_of(1, window=of(0)), part_of(2, window=of(1))], 2),
+    ],
+)
+def test_of_the_parts_of_one_whole_a_user_meets_one(holdings: list[Holding], total: Fraction) -> None:
+    assert add_up(holdings).total == total

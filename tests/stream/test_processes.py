@@ -39,7 +39,7 @@ def in_a_child(answer: Answer) -> str:
     reader, writer = os.pipe()
     process = os.fork()
     if process == 0:
-        signal.alarm(30)  # a child that waits for ever says nothing
+        signal.alarm(300)  # a child that waits for ever says nothing
         try:
             os.write(writer, _told(answer).encode())
         finally:

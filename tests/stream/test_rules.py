@@ -26,7 +26,8 @@ MAKERS: dict[str, Callable[[Path], PrivateStream]] = {
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_rules_are_in_the_setup(kind: str, tmp_path: Path) -> None:
+def test_rules_are_in_the_setup(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("panbayes.stream.schedule.time.time", lambda: 20_000.5 * 86_400)  # noon
     with MAKERS[kind](tmp_path / "s") as stream:
         assert describe(stream.setup.where) == "kind=buy and price>=10"
         assert stream.setup.schedule is not None

@@ -88,7 +88,7 @@ def test_a_universe_survives_a_state_file(kind: UniverseKind, sample: int | None
     again = load_universe(saved)
     assert again.save() == saved
     assert (again.describe(), type(again)) == (universe.describe(), type(universe))
-    assert (again.entries, again.parts) == (universe.entries, universe.parts)
+    assert (again.entries, again.sections) == (universe.entries, universe.sections)
     ids = [*kind.example.ids, *kind.example.strangers]
     assert slots(again, ids) == slots(universe, ids)
     assert saved.header.startswith(b'{"kind":"' + kind.name.encode() + b'",')

@@ -22,6 +22,7 @@ CONTENTS: Final = {
     "Learn together": {
         "schema": "Draft a public schema from a table, or check a table against one.",
         "study": "Write the study file that holders agree on, or show what it asks.",
+        "plan": "Foresee what a study will spend, how wrong its network will be, and what it takes.",
         "learn": "Learn a private network from the tables of one or more holders.",
         "keygen": "Make a key that signs letters between institutions.",
         "analyst": "Learn from holders elsewhere, by signed letters.",

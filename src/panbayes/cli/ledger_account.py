@@ -41,22 +41,26 @@ def facts(path: Path, summary: Summary) -> dict[str, object]:
     }
 
 
-def account(path: Path, summary: Summary) -> list[str]:
-    """Return what a ledger says in lines."""
+def account(path: Path, summary: Summary, *, owned: bool = False) -> list[str]:
+    """Return what a ledger says in lines; one that is ``owned`` belongs to a holder's file, and its officers decide."""
     lines = [f"{path}"]
     if summary.studies:
         rows = [("study", "hash", "releases", "spent", "granted", "")]
         rows += [
-            (s.name, s.study[:12], str(s.entries), str(s.spent), str(s.grant), "closed" if s.closed else "")
+            (s.name, s.study[:12], str(s.entries), s.spent.plain(), s.grant.plain(), "closed" if s.closed else "")
             for s in summary.studies
         ]
         lines += aligned(rows)
-    limit = "no cap set" if summary.left is None else f"privacy left: {summary.left} (cap {summary.cap})"
-    begun = "" if summary.reserved == summary.spent else f" ({summary.reserved} reserved for studies that have begun)"
-    lines.append(f"  Privacy spent: {summary.spent}{begun}; {limit}.")
+    limit = "no cap set"
+    if summary.left is not None and summary.cap is not None:
+        limit = f"privacy left: {summary.left.plain(up=False)} (cap {summary.cap.plain(up=False)})"
+    kept = summary.reserved
+    begun = "" if kept == summary.spent else f" ({kept.plain()} reserved for studies that have begun)"
+    lines.append(f"  Privacy spent: {summary.spent.plain()}{begun}; {limit}.")
     for (study, name), many in failures(summary).items():
         paused = study in summary.paused
-        remedy = f"; it is paused until you look: panbayes holder ledger resume LEDGER {study[:12]}" if paused else ""
+        command = "panbayes holder resume" if owned else "panbayes holder ledger resume LEDGER"
+        remedy = f"; it is paused until you look: {command} {study[:12]}" if paused else ""
         lines.append(f"  {plural(many, 'answer')} to {name} failed{remedy}.")
     if summary.left_behind is not None:
         lines.append(f"  It was moved without {summary.left_behind.name}, and answers nothing new: move that here too.")

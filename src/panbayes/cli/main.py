@@ -6,6 +6,9 @@ than by an exception, which could be raised anywhere, also where libraries swall
 theirs. Ledgers and states are whole at every moment, and lose nothing by it. An answer that a person interrupts at the
 keyboard (SIGINT) is not counted as one that failed.
 
+A command that runs until it is asked to stop has done what it should then: it says how things stand, and the exit code
+is 0 (:func:`when_stopped`).
+
 The exit codes stand in :class:`panbayes.errors.ExitCode`.
 """
 
@@ -15,11 +18,21 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 
-__all__ = ["run"]
+__all__ = ["run", "when_stopped"]
 
 _INTERRUPTED = 130
 _SHOW_CURSOR = b"\r\x1b[2K\x1b[?25h"
+_FAREWELLS: list[Callable[[], str]] = []
+
+
+def when_stopped(farewell: Callable[[], str]) -> None:
+    """Let the process end with exit code 0 when it is asked to stop, with a line that says how things stand.
+
+    The line is asked for inside the signal's handler: what it is made of must be at hand.
+    """
+    _FAREWELLS.append(farewell)
 
 
 def run() -> None:
@@ -43,6 +56,7 @@ def _end_when_asked() -> None:
 
 
 def _end(number: int, _frame: object) -> None:
+    code = 0 if _FAREWELLS else _INTERRUPTED
     try:
         undone = [("panbayes.files", "remove_unfinished"), ("panbayes.kernel_cache", "remove_cache")]
         if number == signal.SIGINT:
@@ -52,9 +66,10 @@ def _end(number: int, _frame: object) -> None:
             undo = getattr(sys.modules.get(module), name, None)
             if undo is not None:
                 undo()
-        os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + b"error: interrupted\n")
+        line = _FAREWELLS[-1]() if _FAREWELLS else "error: interrupted"
+        os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + f"{line}\n".encode(errors="backslashreplace"))
     finally:
-        os._exit(_INTERRUPTED)
+        os._exit(code)
 
 
 def _occupy_standard_numbers() -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from panbayes.bayesnet.network import Network
 
-__all__ = ["OPEN", "about", "is_private", "origin", "to_json"]
+__all__ = ["OPEN", "about", "asked_for", "is_private", "origin", "to_json"]
 
 OPEN: Final = "NOT PRIVATE: this model was learned without privacy. Do not release it or what is made from it."
 
@@ -34,6 +34,11 @@ def about(network: Network) -> list[str]:
     if network.privacy is None:
         return [shape, OPEN]
     return [shape, *network.privacy.lines(holders=_holders(network)), *_signed(network)]
+
+
+def asked_for(network: Network) -> dict[str, str]:
+    """Return what the study says of who asked, why and until when: the asker's own words."""
+    return {key: value for key, value in network.about.items() if key.startswith("study ")}
 
 
 def _holders(network: Network) -> list[str]:

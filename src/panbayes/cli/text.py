@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Final, TextIO
 
-from panbayes.errors import InputError, visible
+from panbayes.errors import InputError, can_be_seen, visible
 
 __all__ = [
     "HOLDER_ONLY",
@@ -63,7 +63,7 @@ def _json(data: object) -> str:
     unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(data, ensure_ascii=not unicode, indent=2)
     return "".join(
-        character if character.isprintable() or character == "\n" else json.dumps(character)[1:-1] for character in text
+        character if can_be_seen(character) or character == "\n" else json.dumps(character)[1:-1] for character in text
     )
 
 

@@ -45,6 +45,7 @@ __all__ = [
     "Delta",
     "ScoreSensitivity",
     "f_score",
+    "linear_score",
     "mutual_information",
     "padded_score",
     "r_score",
@@ -104,6 +105,28 @@ def f_score(*, records: int, child: int, parents: int) -> float:
     """
     n = _checked(records, child, parents)
     return 0.0 if n < 1 else 1 / n
+
+
+def linear_score(*, max_records: int, parents: int) -> int:
+    """Return Δ of the linear score of votes, in records: 2m·k for m = ``max_records`` of a person, k = ``parents``.
+
+    For every pair of the child and one of its k parents, S = Σ w(r) over the records r, with a weight w(r) = a·b − e,
+    where the signs a, b ∈ {−1, 1} follow from the record, and e is public, the product of two means in [−1, 1]. So w
+    lies in the interval [−1 − e, 1 − e], which has length 2 and, since |e| ≤ 1, holds 0. Replacing a person takes at
+    most m records away and adds at most m: a record in place of another moves S by at most the length of the interval,
+    and one that only comes or only leaves by at most max |w| ≤ 2. S moves by at most 2m therefore, whether the number
+    of records is public or not; so does |S|, and Σ |S| over k pairs by at most 2m·k. Adding or removing a person moves
+    S by at most m·max |w| ≤ 2m: the same bound holds there.
+
+    The score is rounded down to whole records, and Δ is an integer: where a number moves by at most Δ, so does its
+    floor. It is attained for k parents that always agree.
+
+    >>> linear_score(max_records=1, parents=1), linear_score(max_records=3, parents=2)
+    (2, 12)
+    """
+    if max_records < 1 or parents < 1:
+        raise InputError("parents", found=f"found {parents}", remedy="give 1 or more of records and of parents")
+    return 2 * max_records * parents
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from typing import ClassVar, Self
 
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.events import Event, Selection
-from panbayes.privacy.written import show_fraction
+from panbayes.privacy.written import rounded, show_fraction
 
 __all__ = ["Loss", "largest", "total"]
 
@@ -112,6 +112,13 @@ class Loss(ABC):
     def amount_text(self) -> str:
         """Show the number without its letter."""
         return show_fraction(self.amount)
+
+    def plain(self, *, up: bool = True) -> str:
+        """Show the amount to somebody who decides by it: a decimal that is never too small, or too large if not ``up``.
+
+        What is spent or granted is rounded up, and what is left down.
+        """
+        return f"{self.letter} = {rounded(self.amount, up=up)}"
 
     def __str__(self) -> str:
         """Show the amount as a short decimal, and where that is rounded with the exact ratio behind it."""

@@ -8,12 +8,22 @@ denominators are bounded, so that a number from an untrusted study file cannot b
 from __future__ import annotations
 
 import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Final, TypeAlias
 
 from panbayes.errors import InputError
 
-__all__ = ["MAX_DIGITS", "MAX_EPSILON", "Written", "parse_epsilon", "parse_number", "parse_ratio", "show_fraction"]
+__all__ = [
+    "MAX_DIGITS",
+    "MAX_EPSILON",
+    "Written",
+    "parse_epsilon",
+    "parse_number",
+    "parse_ratio",
+    "rounded",
+    "show_fraction",
+]
 
 Written: TypeAlias = str | int | float | Fraction
 """A number as a person gives it: 1, 1.0, "0.5", "1/3" or a Fraction."""
@@ -36,6 +46,19 @@ def show_fraction(value: Fraction) -> str:
     """
     decimal = f"{float(value):.6g}"
     return decimal if Fraction(decimal) == value else f"{decimal} ({value})"
+
+
+def rounded(value: Fraction, *, up: bool = True, digits: int = 4) -> str:
+    """Write a number for people who need no more than so many digits: rounded up, or down, never to the nearest.
+
+    >>> rounded(Fraction(1645519, 12500000)), rounded(Fraction(1645519, 12500000), up=False), rounded(Fraction(3))
+    ('0.1317', '0.1316', '3')
+    >>> rounded(Fraction(1, 10**9)), rounded(Fraction(12345)), rounded(Fraction(0))
+    ('1e-9', '12350', '0')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    found = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize(context)
+    return f"{found:e}" if found and found.adjusted() < -digits else f"{found:f}"
 
 
 def parse_epsilon(text: Written, *, argument: str = "epsilon") -> Fraction:

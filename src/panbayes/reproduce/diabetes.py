@@ -37,6 +37,7 @@ ARCHIVE_URL: Final = "https://archive.ics.uci.edu/static/public/296/diabetes+130
 ENVIRONMENT: Final = "PANBAYES_DIABETES"
 CSV_NAME: Final = "diabetic_data.csv"
 MAX_ARCHIVE: Final = 100_000_000
+_GET: Final = f"get the archive from {ARCHIVE_URL} and set {ENVIRONMENT} to it"
 
 _GROUPS: Final = (
     # ICD-9 ranges of Strack et al. (2014), Table 2: (first, last, single code that belongs with them, group).
@@ -80,7 +81,7 @@ def _icd9_group(code: pl.Expr) -> pl.Expr:
 
 
 def _published_csv(path: str | Path | None, *, url: str) -> bytes:
-    chosen = path or os.environ.get(ENVIRONMENT)
+    chosen = path or os.environ.get(ENVIRONMENT) or None
     argument = "--path" if path else ENVIRONMENT
     if chosen is None:
         cached = Path(platformdirs.user_cache_dir("panbayes")) / "dataset_diabetes.zip"
@@ -91,14 +92,16 @@ def _published_csv(path: str | Path | None, *, url: str) -> bytes:
         raw = check_path(chosen, argument=argument).read_bytes()
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
-        raise InputError(argument, found=f"{chosen} cannot be read ({reason})", remedy="check the path") from None
+        raise InputError(
+            argument, found=f"{chosen} cannot be read ({reason})", remedy=f"check the path, or {_GET}"
+        ) from None
     if zipfile.is_zipfile(io.BytesIO(raw)):
         raw = _unzip(raw, chosen, argument=argument)
     if hashlib.sha256(raw).hexdigest() != CSV_SHA256:
         raise InputError(
             argument,
             found=f"{chosen} is not the published {CSV_NAME} (its sha256 differs)",
-            remedy="get the archive from the UCI Machine Learning Repository again",
+            remedy=_GET,
         )
     return raw
 
@@ -111,9 +114,7 @@ def _unzip(raw: bytes, chosen: str | Path, *, argument: str) -> bytes:
                 return archive.read(member)
     except (zipfile.BadZipFile, EOFError, OSError):
         pass
-    raise InputError(
-        argument, found=f"{chosen} is damaged or holds no {CSV_NAME}", remedy="get the archive again"
-    ) from None
+    raise InputError(argument, found=f"{chosen} is damaged or holds no {CSV_NAME}", remedy=_GET) from None
 
 
 def _fetch(url: str, target: Path) -> None:
@@ -136,7 +137,7 @@ def _fetch(url: str, target: Path) -> None:
         raise InputError(
             ENVIRONMENT,
             found=f"is not set, and the public archive could not be fetched ({error})",
-            remedy=f"get the archive from {ARCHIVE_URL} and set {ENVIRONMENT} to it",
+            remedy=_GET,
         ) from None
     target.parent.mkdir(parents=True, exist_ok=True)
     with output_file(target, argument=str(target)) as temporary:

@@ -20,7 +20,20 @@ from panbayes.files import output_file
 from panbayes.reproduce.experiment import Picture
 from panbayes.reproduce.results import Results
 
-__all__ = ["COLOURS", "FAILS", "INK", "MARKERS", "NAMES", "QUIET", "SOUND", "draw", "logarithmic", "measured", "quiet"]
+__all__ = [
+    "COLOURS",
+    "FAILS",
+    "INK",
+    "MARKERS",
+    "NAMES",
+    "QUIET",
+    "SOUND",
+    "draw",
+    "logarithmic",
+    "measured",
+    "plain_scale",
+    "quiet",
+]
 
 INK: Final = "#22313f"
 QUIET: Final = "#8d99a6"
@@ -99,6 +112,21 @@ def logarithmic(axes: Axes, *, ticks: Sequence[float]) -> None:
     axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def plain_scale(axes: Axes, *, ticks: Sequence[float], room: float = 1.0) -> None:
+    """Let the y axis be logarithmic with those of the ticks that lie on it, written as they are.
+
+    ``room`` is by how much the axis goes on above the highest curve, for a legend.
+    """
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    high *= room
+    axes.set_ylim(low, high)
+    axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
+    axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def measured(

@@ -53,13 +53,18 @@ class Picture:
     draw: Callable[[Results, Figure], None]
 
 
+def _needs_nothing() -> None:
+    """Most experiments need no data."""
+
+
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """An experiment: its ``cells``, how one of them is ``run``, what is claimed of the results, and their pictures.
 
     ``cells`` is asked for those of a quick run or of a whole one. ``run`` gets a cell, how often to repeat it and a
     seed. ``repetitions`` are the thesis's, ``quick_repetitions`` enough to see the same; both are 0 where nothing is
-    drawn at random.
+    drawn at random. Where holders share records (``partitioned``), cells also say how these are dealt out. ``ready``
+    refuses, before anything is computed, where data are needed that are not there.
     """
 
     name: str
@@ -71,6 +76,8 @@ class Experiment:
     pictures: tuple[Picture, ...]
     repetitions: int = 0
     quick_repetitions: int = 0
+    partitioned: bool = False
+    ready: Callable[[], None] = _needs_nothing
 
     def repeated(self, *, quick: bool) -> int:
         """How often a cell is repeated."""

@@ -18,8 +18,9 @@ from typing import Final
 from panbayes._version import __version__
 from panbayes.errors import InputError
 from panbayes.files import write_text, writing
-from panbayes.reproduce.experiment import Experiment, Verdict, cell_key
+from panbayes.reproduce.experiment import Cell, Experiment, Verdict, cell_key
 from panbayes.reproduce.kept import keeping
+from panbayes.reproduce.partition import TURNS, Partition
 from panbayes.reproduce.results import Results, Value, csv_text, parse_csv
 from panbayes.reproduce.workers import compute
 
@@ -32,15 +33,19 @@ _FEW: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How experiments are run: ``quick`` or as often as in the thesis, from which ``seed``, by how many ``workers``."""
+    """How experiments are run: ``quick`` or as often as in the thesis, from which ``seed``, by how many ``workers``.
+
+    ``partition`` is how holders come to their records, where an experiment has holders.
+    """
 
     quick: bool = False
     seed: int = 0
     workers: int = 2
+    partition: Partition = TURNS
 
     def facts(self, experiment: Experiment) -> dict[str, Value]:
         """What decides the results: everything but the number of workers."""
-        return {
+        facts: dict[str, Value] = {
             "format": _FORMAT,
             "experiment": experiment.name,
             "version": __version__,
@@ -48,6 +53,12 @@ class Run:
             "repetitions": experiment.repeated(quick=self.quick),
             "seed": self.seed,
         }
+        return {**facts, "partition": self.partition} if experiment.partitioned else facts
+
+    def cells(self, experiment: Experiment) -> list[Cell]:
+        """Return the cells of an experiment in this run."""
+        shared: Cell = {"partition": self.partition} if experiment.partitioned else {}
+        return [{**shared, **cell} for cell in experiment.cells(self.quick)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +108,7 @@ def run_experiment(
 
 
 def _computed(experiment: Experiment, folder: Path, run: Run, progress: Callable[[int, int], None]) -> Results:
-    cells = experiment.cells(run.quick)
+    cells = run.cells(experiment)
     keys = [cell_key(cell) for cell in cells]
     path = folder / f"{experiment.name}{_PARTIAL}"
     with keeping(path, run.facts(experiment)) as kept:

@@ -19,11 +19,14 @@ from numpy.typing import NDArray
 
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
+from panbayes.reproduce.distributed_trials import Subject, learned_row
+from panbayes.reproduce.experiment import Cell
+from panbayes.reproduce.results import Row
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 
-__all__ = ["RECORDS", "cross_entropy", "synthetic_network", "synthetic_schema", "truth"]
+__all__ = ["RECORDS", "cross_entropy", "synthetic_network", "synthetic_row", "synthetic_schema", "truth"]
 
 RECORDS: Final = 40_000
 _STRENGTH: Final = 1.53047
@@ -77,3 +80,13 @@ def cross_entropy(network: Network) -> float:
     """
     everything, chances = truth()
     return float(chances @ network.log_prob(everything)) / -math.log(2)
+
+
+def synthetic_row(cell: Cell, repetitions: int, seed: int) -> Row:
+    """Learn from records that are drawn anew in every repetition, and judge by the distribution itself."""
+    row = learned_row(cell, repetitions, seed, _drawn)
+    return {**row, "entropy": cross_entropy(synthetic_network())}
+
+
+def _drawn(seed: int) -> Subject:
+    return Subject(synthetic_network().sample_table(RECORDS, np.random.default_rng(seed)), cross_entropy)

@@ -7,7 +7,7 @@ from typing import Any
 
 from panbayes.schema.declaration import Declaration, Field, fields_of
 
-__all__ = ["reference"]
+__all__ = ["key_table", "reference"]
 
 
 def reference(declaration: Declaration[Any]) -> str:
@@ -23,6 +23,11 @@ def reference(declaration: Declaration[Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def key_table(declared: type[Any]) -> str:
+    """Describe the keys of a table, as Markdown."""
+    return "\n".join([*_HEAD, *_rows(declared)])
+
+
 _HEAD = ("| key | takes | default | meaning |", "|---|---|---|---|")
 
 
@@ -33,7 +38,7 @@ def _tables(declared: type[Any]) -> Iterator[str]:
             name = f"[[{field.name}]]" if field.kind.many else f"[{field.name}]"
             yield f"### `{name}`"
             yield f"{field.key.meaning[:1].upper()}{field.key.meaning[1:]}."
-            yield "\n".join([*_HEAD, *_rows(field.kind.table)])
+            yield key_table(field.kind.table)
             yield from _tables(field.kind.table)
 
 

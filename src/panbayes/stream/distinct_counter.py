@@ -24,8 +24,9 @@ from panbayes.errors import InputError
 from panbayes.privacy.written import Written
 from panbayes.stream.distinct_estimate import DistinctEstimate
 from panbayes.stream.flipped_copy import NO_COPIES, FlippedCopies
+from panbayes.stream.ids.part import parse_key, parse_part
 from panbayes.stream.ids.universes.hashed import DEFAULT_MEMORY, HashedUniverse, Ipv6Bits, hashed
-from panbayes.stream.private_stream import PrivateStream, check_confidence
+from panbayes.stream.private_stream import PrivateStream
 from panbayes.stream.setup import StreamSetup, configure_hashed, with_rules
 from panbayes.stream.state.coins import Coins, system_coins
 from panbayes.stream.state.release_count import ReleaseCount
@@ -58,6 +59,7 @@ class DistinctCounter(PrivateStream):
         flipped: FlippedCopies = NO_COPIES,
         where: str | Sequence[str] = (),
         at: str | None = None,
+        part: str | None = None,
         noise: Noise | None = None,
         coins: Coins = system_coins,
     ) -> None:
@@ -70,15 +72,25 @@ class DistinctCounter(PrivateStream):
         (``counter.key``), so that the same ids share the same cells; ``state_epsilon`` overrides the best split;
         ``window`` says who counts when, and ``flipped`` plans copies to hand over; only events ``where`` conditions
         such as ``"kind=buy"`` hold count, which are then fed as :class:`~panbayes.stream.ids.records.Records`; ``at``
-        ``"hourly"``, ``"daily"`` or ``"weekly"`` releases go by the clock.
-        ``noise`` and ``coins`` are secure unless others are passed, which stamps the estimates as not private.
+        ``"hourly"``, ``"daily"`` or ``"weekly"`` releases go by the clock; ``part`` makes the state one part of a
+        whole, such as ``"3/16"``, whose parts have one ``key`` and in all so much ``memory``. ``noise`` and
+        ``coins`` are secure unless others are passed, which stamps the estimates as not private.
 
         >>> DistinctCounter(epsilon="0.5")
         <DistinctCounter in memory: StreamSetup(any ids, hashed into 18 tiers of 58,240 cells; ...)>
         """
-        users = any_ids(expect=expected(expect, window), memory=memory, ipv6=ipv6, key=key)
+        share = None if part is None else parse_part(part, key)
+        users = any_ids(
+            expect=expected(expect, window), memory=memory, ipv6=ipv6, key=key, parts=1 if share is None else share.of
+        )
         setup = configure_hashed(
-            users, epsilon=epsilon, releases=releases, state_epsilon=state_epsilon, window=window, flipped=flipped
+            users,
+            epsilon=epsilon,
+            releases=releases,
+            state_epsilon=state_epsilon,
+            window=window,
+            flipped=flipped,
+            part=share,
         )
         self._start(with_rules(setup, where=where, at=at), noise, coins)
 
@@ -98,15 +110,25 @@ class DistinctCounter(PrivateStream):
         flipped: FlippedCopies = NO_COPIES,
         where: str | Sequence[str] = (),
         at: str | None = None,
+        part: str | None = None,
     ) -> Self:
         """Start a stream in a new file, and open it for feeding; an existing file is never replaced.
 
         ``path`` names the file, and the other arguments mean what they mean for a stream in memory. Coins and noise are
         always the system's: whoever opens the file later takes it for private.
         """
-        users = any_ids(expect=expected(expect, window), memory=memory, ipv6=ipv6, key=key)
+        share = None if part is None else parse_part(part, key)
+        users = any_ids(
+            expect=expected(expect, window), memory=memory, ipv6=ipv6, key=key, parts=1 if share is None else share.of
+        )
         setup = configure_hashed(
-            users, epsilon=epsilon, releases=releases, state_epsilon=state_epsilon, window=window, flipped=flipped
+            users,
+            epsilon=epsilon,
+            releases=releases,
+            state_epsilon=state_epsilon,
+            window=window,
+            flipped=flipped,
+            part=share,
         )
         return cls.start(path, with_rules(setup, where=where, at=at))
 
@@ -121,13 +143,13 @@ class DistinctCounter(PrivateStream):
         A release is paid for and written down before it is returned. ``confidence`` is the probability with which its
         interval holds.
         """
-        check_confidence(confidence)
+        self._check_whole(confidence)
         count, fresh = self._release()
         return self._describe(count, confidence, fresh=fresh)
 
     def last(self, *, confidence: float = 0.95) -> DistinctEstimate | None:
         """Return the last release again, if there was one; this costs nothing."""
-        check_confidence(confidence)
+        self._check_whole(confidence)
         count = self._count()
         return None if count.last is None else self._describe(count, confidence, fresh=False)
 
@@ -147,15 +169,14 @@ def any_ids(
     memory: int | str = DEFAULT_MEMORY,
     ipv6: int | None = None,
     key: str | None = None,
+    parts: int = 1,
 ) -> HashedUniverse:
-    """Read what a user says about ids without a list, as :class:`DistinctCounter` takes it."""
+    """Read what a user says about ids without a list, as :class:`DistinctCounter` takes it; a state has ``parts``."""
     bits: dict[int | None, Ipv6Bits] = {None: 0, 64: 64, 128: 128}
     if ipv6 not in bits:
         raise InputError("ipv6", found=f"found {ipv6}", remedy="give 64 (a network is a user) or 128 (an address is)")
-    if key is not None and not re.fullmatch("[0-9a-fA-F]{32}", key):
-        raise InputError("key", found="is not 32 hexadecimal digits", remedy="copy it from: panbayes stream info")
-    chosen = None if key is None else bytes.fromhex(key)
-    return HashedUniverse.of_memory(parse_memory(memory), expect=expect, key=chosen, ipv6=bits[ipv6])
+    chosen = None if key is None else parse_key(key)
+    return HashedUniverse.of_memory(parse_memory(memory), expect=expect, key=chosen, ipv6=bits[ipv6], parts=parts)
 
 
 def expected(users: int | None, window: Window) -> int | None:

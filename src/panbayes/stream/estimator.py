@@ -24,10 +24,11 @@ from panbayes.dp.noise import Noise
 from panbayes.errors import InputError
 from panbayes.privacy.written import Written
 from panbayes.stream.density_estimate import DensityEstimate
+from panbayes.stream.ids.part import read_part
 from panbayes.stream.ids.universes.kind import UniverseSpec, sampling_of
 from panbayes.stream.laws.registry import DEFAULT_LAW
-from panbayes.stream.private_stream import PrivateStream, check_confidence
-from panbayes.stream.setup import StreamSetup, configure, with_rules
+from panbayes.stream.private_stream import PrivateStream
+from panbayes.stream.setup import StreamSetup, configure, require_same_elsewhere, with_rules
 from panbayes.stream.state.coins import Coins, system_coins
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.statistics.methods.density import Density
@@ -56,6 +57,8 @@ class DensityEstimator(PrivateStream):
         state_epsilon: Written | None = None,
         where: str | Sequence[str] = (),
         at: str | None = None,
+        part: str | None = None,
+        key: str | None = None,
         noise: Noise | None = None,
         coins: Coins = system_coins,
     ) -> None:
@@ -66,7 +69,8 @@ class DensityEstimator(PrivateStream):
         ``sample`` is m (all users by default); ``law`` names the law of the entries, with ``levels`` for the quantized
         ones; ``state_epsilon`` overrides the best split; only events ``where`` conditions such as ``"kind=buy"`` hold
         count, which are then fed as :class:`~panbayes.stream.ids.records.Records`; ``at`` ``"hourly"``, ``"daily"`` or
-        ``"weekly"`` releases go by the clock. ``noise`` and ``coins`` are secure unless others are passed,
+        ``"weekly"`` releases go by the clock; ``part`` makes the state one part of a whole, such as ``"3/16"``, whose
+        parts have one ``key`` of 32 hexadecimal digits. ``noise`` and ``coins`` are secure unless others are passed,
         which stamps the estimates as not private.
 
         >>> DensityEstimator("ipv4:10.0.0.0/8", epsilon="0.5", sample=1000)
@@ -80,8 +84,9 @@ class DensityEstimator(PrivateStream):
             law=law,
             levels=levels,
             state_epsilon=state_epsilon,
+            part=read_part(part, key),
         )
-        self._start(with_rules(setup, where=where, at=at), noise, coins)
+        self._start(with_rules(require_same_elsewhere(setup), where=where, at=at), noise, coins)
 
     @classmethod
     def create(
@@ -97,6 +102,8 @@ class DensityEstimator(PrivateStream):
         state_epsilon: Written | None = None,
         where: str | Sequence[str] = (),
         at: str | None = None,
+        part: str | None = None,
+        key: str | None = None,
     ) -> Self:
         """Start a stream in a new file, and open it for feeding; an existing file is never replaced.
 
@@ -111,8 +118,9 @@ class DensityEstimator(PrivateStream):
             law=law,
             levels=levels,
             state_epsilon=state_epsilon,
+            part=read_part(part, key),
         )
-        return cls.start(path, with_rules(setup, where=where, at=at))
+        return cls.start(path, with_rules(require_same_elsewhere(setup), where=where, at=at))
 
     def remove(self, ids: object) -> None:
         """Take users out again: their entries are drawn from the initial law, as if they had never appeared."""
@@ -124,13 +132,13 @@ class DensityEstimator(PrivateStream):
         A release is paid for and written down before it is returned. ``confidence`` is the probability with which its
         interval holds.
         """
-        check_confidence(confidence)
+        self._check_whole(confidence)
         count, fresh = self._release()
         return self._describe(count, confidence, fresh=fresh)
 
     def last(self, *, confidence: float = 0.95) -> DensityEstimate | None:
         """Return the last release again, if there was one; this costs nothing."""
-        check_confidence(confidence)
+        self._check_whole(confidence)
         count = self._count()
         return None if count.last is None else self._describe(count, confidence, fresh=False)
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import msgspec
@@ -88,6 +88,20 @@ class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bits: str
 
 
+class _Version(msgspec.Struct, frozen=True):
+    version: int
+
+
+class _LaterForm(_Form, frozen=True, forbid_unknown_fields=True):
+    """A copy as it is written since version 2: it says which states it can be united with."""
+
+    universe: str
+    spread: tuple[int, ...]
+    size: int | None
+    forget: int
+    where: tuple[str, ...]
+
+
 _KIND = "panbayes flipped copy"
 
 
@@ -95,9 +109,12 @@ _KIND = "panbayes flipped copy"
 class FlippedCopy:
     """A flipped copy: ``bits`` are the entries, 8 a byte from the lowest, each flipped with ``flip`` out of 2³².
 
-    ``users`` says whose, ``entries`` how many, in ``parts`` of equal size. A bit was 1 with the chance ``init`` or
+    ``users`` says whose, ``entries`` how many, in ``sections`` of equal size. A bit was 1 with the chance ``init`` or
     ``update`` out of 2³². ``epsilon`` is the total E of the stream, of which this copy took ``eta`` of ρ; ``turn`` is
-    the number of periods that were over. ``private`` is false if coins were simulated.
+    the number of periods that were over. ``private`` is false if coins were simulated. ``universe`` is a digest of
+    whose entry is which (``None`` in copies of version 1, which do not say); hashed users of each section fall as
+    densely as if all were spread over ``spread`` cells, known ones are ``size``; ``forget`` is the chance out of 2³² of
+    an entry to be drawn anew at a turn, and ``where`` which events count.
 
     >>> from panbayes import Density, StreamEstimator
     >>> with StreamEstimator(1_000, Density(), epsilon=2, flipped=FlippedCopies.plan(1, 0.5)) as estimator:
@@ -108,7 +125,7 @@ class FlippedCopy:
 
     users: str
     entries: int
-    parts: int
+    sections: int
     init: int
     update: int
     flip: int
@@ -117,24 +134,47 @@ class FlippedCopy:
     turn: int
     private: bool
     bits: NDArray[np.uint8]
+    universe: str | None = None
+    spread: tuple[int, ...] = ()
+    size: int | None = None
+    forget: int = 0
+    where: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no copy of a state."""
-        if not 1 <= self.parts <= self.entries or self.bits.size != 8 * math.ceil(self.entries / 64):
+        if not 1 <= self.sections <= self.entries or self.bits.size != 8 * math.ceil(self.entries / 64):
             raise ValueError("a copy has as many bits as there are entries")
         if not 0 < self.flip < COIN // 2 or not 0 < self.init < self.update < COIN or self.turn < 0:
             raise ValueError("the probabilities of a copy are not those of one")
+        if self.universe is not None and (len(self.spread) == self.sections) is not (self.size is None):
+            raise ValueError("users are known, or spread over cells")
+        if any(spread < max(3, self.entries // self.sections) for spread in self.spread):
+            raise ValueError("users are spread over the cells of a section, or over more")
+        if self.size is not None and self.size < self.entries:
+            raise ValueError("every entry has a user")
+
+    @property
+    def chances(self) -> tuple[float, float]:
+        """With which chances a bit of the copy is 1, without and with a user."""
+        flip = self.flip / COIN
+        init, update = (flip + (1 - 2 * flip) * chance / COIN for chance in (self.init, self.update))
+        return init, update
+
+    def cells(self) -> NDArray[np.bool_]:
+        """The bits of the copy, a row for each section."""
+        size = self.entries // self.sections
+        every = np.unpackbits(self.bits, bitorder="little")[: size * self.sections]
+        return every.reshape(self.sections, size).astype(np.bool_)
 
     def ones(self) -> tuple[float, ...]:
-        """An unbiased estimate of the number of ones in each part of the state."""
-        size, flip = self.entries // self.parts, self.flip / COIN
-        every = np.unpackbits(self.bits, bitorder="little")[: size * self.parts].reshape(self.parts, size)
-        return tuple((int(seen) - size * flip) / (1 - 2 * flip) for seen in every.sum(axis=1, dtype=np.int64))
+        """An unbiased estimate of the number of ones in each section of the state."""
+        size, flip = self.entries // self.sections, self.flip / COIN
+        return tuple((int(seen) - size * flip) / (1 - 2 * flip) for seen in self.cells().sum(axis=1, dtype=np.int64))
 
     def density(self) -> float:
         """An unbiased estimate of the fraction of entries whose user was seen."""
         init, update = self.init / COIN, self.update / COIN
-        return (sum(self.ones()) / (self.entries // self.parts * self.parts) - init) / (update - init)
+        return (sum(self.ones()) / (self.entries // self.sections * self.sections) - init) / (update - init)
 
     def to_bytes(self) -> bytes:
         """Write the copy as JSON."""
@@ -143,7 +183,7 @@ class FlippedCopy:
             version=1,
             users=self.users,
             entries=self.entries,
-            parts=self.parts,
+            parts=self.sections,
             init=self.init,
             update=self.update,
             flip=self.flip,
@@ -154,20 +194,47 @@ class FlippedCopy:
             private=self.private,
             bits=base64.b64encode(self.bits.tobytes()).decode("ascii"),
         )
-        return msgspec.json.encode(form)
+        if self.universe is None:
+            return msgspec.json.encode(form)
+        later = _LaterForm(
+            **{**msgspec.structs.asdict(form), "version": 2},
+            universe=self.universe,
+            spread=self.spread,
+            size=self.size,
+            forget=self.forget,
+            where=self.where,
+        )
+        return msgspec.json.encode(later)
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> FlippedCopy:
-        """Read what :meth:`to_bytes` wrote."""
+    def from_bytes(cls, data: bytes, *, name: str = "copy") -> FlippedCopy:
+        """Read what :meth:`to_bytes` wrote; ``name`` is what an error calls it."""
         try:
-            form = msgspec.json.decode(data, type=_Form)
+            later = msgspec.json.decode(data, type=_Version).version == 2
+            form = msgspec.json.decode(data, type=_LaterForm if later else _Form)
             bits = np.frombuffer(base64.b64decode(form.bits, validate=True), dtype=np.uint8)
             epsilon, eta = (parse_ratio(text, digits=2 * MAX_DIGITS) for text in (form.epsilon, form.eta))
-            if form.kind != _KIND or form.version != 1 or form.out_of != COIN or epsilon is None or eta is None:
+            if (
+                form.kind != _KIND
+                or form.version not in (1, 2)
+                or form.out_of != COIN
+                or epsilon is None
+                or eta is None
+            ):
                 raise ValueError("another kind of file")
             shape = (form.users, form.entries, form.parts, form.init, form.update, form.flip)
-            return cls(*shape, epsilon, eta, form.turn, form.private, bits)
+            copy = cls(*shape, epsilon, eta, form.turn, form.private, bits)
+            if not isinstance(form, _LaterForm):
+                return copy
+            return replace(
+                copy,
+                universe=form.universe,
+                spread=form.spread,
+                size=form.size,
+                forget=form.forget,
+                where=form.where,
+            )
         except (ValueError, msgspec.MsgspecError, binascii.Error):
             raise InputError(
-                "copy", found="is not a flipped copy", remedy="make one with: panbayes stream look"
+                name, found="is not a flipped copy", remedy="make one with: panbayes stream look"
             ) from None

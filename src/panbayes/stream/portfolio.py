@@ -4,13 +4,14 @@ Each state keeps its own promise, whatever the others do, so what a user loses o
 Where every period starts anew it is once E for every period that was begun, or for every cycle if panels take turns.
 
 States of different panels under one key share no user, so of those the user meets one only, and the largest counts
-instead of the sum. That is all that is ever left out: filters on fields, other keys and other universes add up.
+instead of the sum. So do the parts of one whole: a user has an entry in one of them. That is all that is ever left out:
+filters on fields, other keys and other universes add up, and so do independent sites, whose users may be the same.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 from panbayes.errors import InputError
 from panbayes.files import check_path
 from panbayes.stream.ids.universes.hashed import HashedUniverse
+from panbayes.stream.saved_setup import digest_of
 from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state.inspection import inspect_state
 
@@ -62,6 +64,12 @@ class Holding:
             return None
         return (users.key, users.panels, users.ipv6), users.panel
 
+    @property
+    def part(self) -> tuple[Hashable, int] | None:
+        """What makes parts share no user, and the number of this one; None for a whole state."""
+        part = self.setup.part
+        return None if part is None else (digest_of(self.setup), part.number)
+
 
 @dataclass(frozen=True, slots=True)
 class Portfolio:
@@ -79,14 +87,41 @@ class Portfolio:
 def add_up(holdings: Iterable[Holding]) -> Portfolio:
     """Add up what one user loses over states."""
     held = tuple(holdings)
-    total, panels = Fraction(0), defaultdict[Hashable, dict[int, Fraction]](dict)
-    for one in held:
-        if one.panel is None:
-            total += one.loss
+    total, panels = Fraction(0), _Disjoint()
+    for panel, loss in _wholes(held):
+        if panel is None:
+            total += loss
         else:
-            kin, number = one.panel
-            panels[kin][number] = panels[kin].get(number, Fraction(0)) + one.loss
-    return Portfolio(held, total + sum((max(losses.values()) for losses in panels.values()), Fraction(0)))
+            panels.add(*panel, loss)
+    return Portfolio(held, total + sum(panels.largest().values(), Fraction(0)))
+
+
+class _Disjoint:
+    """Losses in states that share no user if they are of one kin and have different numbers."""
+
+    def __init__(self) -> None:
+        self._losses: dict[Hashable, dict[int, Fraction]] = defaultdict(dict)
+
+    def add(self, kin: Hashable, number: int, loss: Fraction) -> None:
+        """Add a state."""
+        self._losses[kin][number] = self._losses[kin].get(number, Fraction(0)) + loss
+
+    def largest(self) -> dict[Hashable, Fraction]:
+        """What a user can lose in each kin: that of the worst number."""
+        return {kin: max(losses.values()) for kin, losses in self._losses.items()}
+
+
+def _wholes(held: Iterable[Holding]) -> Iterator[tuple[tuple[Hashable, int] | None, Fraction]]:
+    """Yield the panel and the loss of every whole: of a state, or of the worst of its parts."""
+    parts, panels = _Disjoint(), dict[Hashable, tuple[Hashable, int] | None]()
+    for one in held:
+        if one.part is None:
+            yield one.panel, one.loss
+        else:
+            parts.add(*one.part, one.loss)
+            panels[one.part[0]] = one.panel
+    for kin, loss in parts.largest().items():
+        yield panels[kin], loss
 
 
 def portfolio(paths: Iterable[str | Path]) -> Portfolio:

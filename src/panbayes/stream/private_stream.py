@@ -6,6 +6,7 @@ An estimator adds how a stream of its kind is set up, and what a released tuple 
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +22,11 @@ from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.records import Records
 from panbayes.stream.ids.selection import needs_records, record_slots
 from panbayes.stream.ids.single import Id, single_slots
+from panbayes.stream.ids.universes.hashed import HashedUniverse
+from panbayes.stream.ids.universes.kind import SizedUniverse
 from panbayes.stream.laws.state_law import StateLaw
+from panbayes.stream.release import StreamRelease
+from panbayes.stream.releasing import release_of, require_releasable
 from panbayes.stream.schedule import Due, due_of, moment, now
 from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state.coins import Coins, system_coins
@@ -92,6 +97,11 @@ class PrivateStream(ABC):
     def releases_left(self) -> int:
         """How many fresh estimates are left."""
         return self._count().left
+
+    @property
+    def released(self) -> bool:
+        """Whether anything was released yet."""
+        return self._count().last is not None
 
     @property
     def private(self) -> bool:
@@ -185,7 +195,7 @@ class PrivateStream(ABC):
                 FlippedCopy(
                     users=setup.universe.describe(),
                     entries=entries.sample,
-                    parts=setup.universe.parts,
+                    sections=setup.universe.sections,
                     init=law.init[1],
                     update=law.update[1],
                     flip=chance,
@@ -194,12 +204,26 @@ class PrivateStream(ABC):
                     turn=count.turn,
                     private=self.private,
                     bits=entries.flipped(chance, self._coins),
+                    universe=hashlib.sha256(setup.universe.save().header).hexdigest(),
+                    spread=setup.universe.spread if isinstance(setup.universe, HashedUniverse) else (),
+                    size=setup.sampling.size if isinstance(setup.universe, SizedUniverse) else None,
+                    forget=setup.forget,
+                    where=tuple(str(condition) for condition in setup.where),
                 )
             )
             return replace(count, flipped=count.flipped + 1)
 
         self._store.transact(step)
         return made[0]
+
+    def release(self, *, repeat: bool = False) -> StreamRelease:
+        """Release counts in the form that is published; with none left, or to ``repeat``, the last ones again.
+
+        From a part this is all there is: :func:`~panbayes.stream.release.combine` adds up those of all parts.
+        """
+        require_releasable(self.setup)
+        count, fresh = (self._count(), False) if repeat else self._release()
+        return release_of(self.setup, count, fresh=fresh, private=self.private)
 
     def close(self) -> None:
         """Let the state go: overwrite it in memory, or unlock its file."""
@@ -224,29 +248,44 @@ class PrivateStream(ABC):
         place = "in memory" if isinstance(self._store, MemoryStore) else "in a file"
         return f"<{type(self).__name__} {place}: {self.setup!r}>"
 
+    @property
+    def _parts(self) -> int:
+        return 1 if self.setup.part is None else self.setup.part.of
+
     def _count(self) -> ReleaseCount:
         return self._store.transact(lambda count, _: count)[1]
+
+    def _check_whole(self, confidence: float) -> None:
+        """Refuse an estimate from a part, before a release is spent, and what is no confidence."""
+        check_confidence(confidence)
+        if self.setup.part is not None:
+            raise InputError(
+                "state",
+                found=f"it is {self.setup.part}, which says nothing of the whole by itself",
+                remedy="call release() of every part, and combine() what they return",
+            )
 
     def _redraw(self, ids: object, *, present: bool) -> None:
         if self.setup.fields and not isinstance(ids, Records):
             self._slot(ids)
         with self._store.feeding() as entries:
-            users = self.setup.users_at(self._count().turn if self.setup.forget else 0)
+            users, parts = self.setup.users_at(self._count().turn if self.setup.forget else 0), self._parts
             if isinstance(ids, Records):
-                for slots in record_slots(ids, users, self.setup.where):
+                for slots in self.setup.own_slots(record_slots(ids, users, self.setup.where)):
                     entries.redraw(slots, present=present, coins=self._coins)
                 return
             for chunk in chunks(ids):
-                entries.redraw_blocks(users.slots(chunk), chunk.size, present=present, coins=self._coins)
+                blocks, events = self.setup.own_slots(users.slots(chunk)), -(-chunk.size // parts)
+                entries.redraw_blocks(blocks, events, present=present, coins=self._coins)
 
     def _release(self) -> tuple[ReleaseCount, bool]:
         """Release once more if any release is left: return what stands then, and whether it is fresh."""
-        scale, parts = self.setup.calibration.noise_scale, self.setup.universe.parts
+        scale, sections = self.setup.calibration.noise_scale, self.setup.universe.sections
 
         def release(count: ReleaseCount, entries: Entries) -> ReleaseCount:
             if count.left == 0 or not _is_due(self.setup, count, at):
                 return count
-            counts = entries.counts(parts)
+            counts = entries.counts(sections)
             noise = self._noise.discrete_laplace(len(counts), scale=scale).tolist()
             period = count.period if self.setup.forget else _period(self.setup, at)
             released = tuple(map(sum, zip(counts, noise, strict=True)))
@@ -273,7 +312,10 @@ def _is_due(setup: StreamSetup, count: ReleaseCount, at: float) -> bool:
 
 def _single(setup: StreamSetup) -> Callable[[object], int]:
     """Return what finds the slot of a single id; where fields decide, what refuses one."""
-    return needs_records(" and ".join(setup.fields)) if setup.fields else single_slots(setup.universe)
+    if setup.fields:
+        return needs_records(" and ".join(setup.fields))
+    find, part, whole = single_slots(setup.universe), setup.part, setup.universe.entries
+    return find if part is None else lambda one: part.slot(find(one), whole)
 
 
 def check_confidence(confidence: float) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from fractions import Fraction
 
 import msgspec
 
 from panbayes.privacy.written import MAX_DIGITS, parse_ratio
 from panbayes.stream.guarantee.calibration import Calibration
+from panbayes.stream.ids.part import Part
 from panbayes.stream.ids.sampling import MAX_UNIVERSE
 from panbayes.stream.ids.universes.grouped import GroupedUniverse, Groups
 from panbayes.stream.ids.universes.hashed import hashed
@@ -25,7 +28,7 @@ from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.statistics.methods.statistic import Answer, Statistic
 from panbayes.stream.statistics.registry import read_statistic
 
-__all__ = ["entries_bytes", "load_setup", "save_setup"]
+__all__ = ["digest_of", "entries_bytes", "load_setup", "save_setup"]
 
 
 class _LawForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -69,6 +72,15 @@ class _GroupsForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names: tuple[str, ...]
 
 
+class _PartForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    number: int
+    of: int
+    key: str
+
+    def part(self) -> Part:
+        return Part(self.number, self.of, bytes.fromhex(self.key))
+
+
 class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     universe: msgspec.Raw
     epsilon: str
@@ -83,6 +95,7 @@ class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     where: tuple[tuple[str, str, str], ...] = ()
     groups: _GroupsForm | None = None
     at: str | None = None
+    part: _PartForm | None = None
 
     @property
     def times(self) -> int:
@@ -123,6 +136,7 @@ def save_setup(setup: StreamSetup) -> Saved:
         tuple((condition.field, condition.sign, condition.value) for condition in setup.where),
         _GroupsForm(groups.field, groups.names) if groups is not None else None,
         None if setup.schedule is None else setup.schedule.name,
+        None if setup.part is None else _PartForm(setup.part.number, setup.part.of, setup.part.key.hex()),
     )
     return Saved(msgspec.json.encode(form), universe.table)
 
@@ -133,7 +147,16 @@ def entries_bytes(header: bytes) -> int:
     sample = msgspec.json.decode(form.universe, type=_Sample).sample
     if not 1 <= sample * form.times <= MAX_UNIVERSE:
         raise ValueError("a sample that no universe has")
-    return form.law.law().state_bytes(sample * form.times)
+    entries = sample * form.times if form.part is None else form.part.part().entries(sample * form.times)
+    if entries < 1:
+        raise ValueError("a part without an entry")
+    return form.law.law().state_bytes(entries)
+
+
+def digest_of(setup: StreamSetup) -> str:
+    """Return a digest of what is public about a stream: of the whole, the same for all its parts."""
+    whole = setup if setup.part is None else replace(setup, part=replace(setup.part, number=1))
+    return hashlib.sha256(save_setup(whole).header).hexdigest()
 
 
 def load_setup(saved: Saved) -> StreamSetup:
@@ -155,11 +178,13 @@ def load_setup(saved: Saved) -> StreamSetup:
             form.releases,
             form.flipped,
             Fraction(0) if form.eta is None else _exact(form.eta),
+            1 if form.part is None else form.part.of,
         ),
         form.purpose(),
         form.forget,
         tuple(Condition(*written) for written in form.where),
         None if form.at is None else read_schedule(form.at),
+        None if form.part is None else form.part.part(),
     )
 
 

@@ -21,10 +21,11 @@ from panbayes.dp.noise import Noise
 from panbayes.errors import InputError
 from panbayes.privacy.written import Written
 from panbayes.stream.flipped_copy import NO_COPIES, FlippedCopies
+from panbayes.stream.ids.part import read_part
 from panbayes.stream.ids.universes.hashed import no_deletions
 from panbayes.stream.ids.universes.kind import UniverseSpec
-from panbayes.stream.private_stream import PrivateStream, check_confidence
-from panbayes.stream.setup import StreamSetup, configure, with_rules
+from panbayes.stream.private_stream import PrivateStream
+from panbayes.stream.setup import StreamSetup, configure, require_same_elsewhere, with_rules
 from panbayes.stream.state.coins import Coins, system_coins
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.statistics.methods.statistic import Answer, Released, SampledStatistic, Statistic
@@ -64,6 +65,8 @@ class StreamEstimator(PrivateStream, Generic[A]):
         flipped: FlippedCopies = NO_COPIES,
         where: str | Sequence[str] = (),
         at: str | None = None,
+        part: str | None = None,
+        key: str | None = None,
         noise: Noise | None = None,
         coins: Coins = system_coins,
     ) -> None:
@@ -75,8 +78,9 @@ class StreamEstimator(PrivateStream, Generic[A]):
         the best split; ``window`` says who counts when, and ``flipped`` plans copies to hand over; only events
         ``where`` conditions such as ``"kind=buy"`` hold count, which are then fed as
         :class:`~panbayes.stream.ids.records.Records`; ``at`` ``"hourly"``, ``"daily"`` or ``"weekly"`` releases (or
-        turns) go by the clock. ``noise`` and ``coins`` are secure unless others are passed, which stamps the estimates
-        as not private.
+        turns) go by the clock; ``part`` makes the state one part of a whole, such as ``"3/16"``, whose parts have one
+        ``key`` of 32 hexadecimal digits. ``noise`` and ``coins`` are secure unless others are passed, which stamps
+        the estimates as not private.
         """
         setup = configure(
             universe,
@@ -87,8 +91,9 @@ class StreamEstimator(PrivateStream, Generic[A]):
             state_epsilon=state_epsilon,
             window=window,
             flipped=flipped,
+            part=read_part(part, key),
         )
-        self._start(with_rules(setup, where=where, at=at), noise, coins)
+        self._start(with_rules(require_same_elsewhere(setup), where=where, at=at), noise, coins)
 
     @classmethod
     def create(
@@ -105,6 +110,8 @@ class StreamEstimator(PrivateStream, Generic[A]):
         flipped: FlippedCopies = NO_COPIES,
         where: str | Sequence[str] = (),
         at: str | None = None,
+        part: str | None = None,
+        key: str | None = None,
     ) -> Self:
         """Start a stream in a new file, and open it for feeding; an existing file is never replaced.
 
@@ -120,8 +127,9 @@ class StreamEstimator(PrivateStream, Generic[A]):
             state_epsilon=state_epsilon,
             window=window,
             flipped=flipped,
+            part=read_part(part, key),
         )
-        return cls.start(path, with_rules(setup, where=where, at=at))
+        return cls.start(path, with_rules(require_same_elsewhere(setup), where=where, at=at))
 
     @property
     def statistic(self) -> Statistic[A]:
@@ -144,13 +152,13 @@ class StreamEstimator(PrivateStream, Generic[A]):
         A release is paid for and written down before it is returned. ``confidence`` is the probability with which its
         intervals hold.
         """
-        check_confidence(confidence)
+        self._check_whole(confidence)
         count, fresh = self._release()
         return self._describe(count, confidence, fresh=fresh)
 
     def last(self, *, confidence: float = 0.95) -> A | None:
         """Return the last release again, if there was one; this costs nothing."""
-        check_confidence(confidence)
+        self._check_whole(confidence)
         count = self._count()
         return None if count.last is None else self._describe(count, confidence, fresh=False)
 

@@ -274,6 +274,16 @@ def test_a_question_waits_until_its_study_is_approved_and_is_answered_without_a_
     assert exchange.strangers() == {"unapproved": 1}, "however often it was looked at"
 
 
+def test_of_a_flood_of_questions_that_wait_so_many_are_remembered(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("panbayes.consortium.agent.answering.MAX_HELD", 3)
+    for number in range(1, 9):
+        scene.exchange.ask(sequence=number)
+    scene.turn()
+    assert {known_by[-11:-9] for known_by in scene.agent.did.waiting} == {"06", "07", "08"}
+
+
 def test_what_came_to_nothing_is_tried_again_later_and_not_because_of_what_the_agent_wrote_itself(
     scene: Scene,
 ) -> None:

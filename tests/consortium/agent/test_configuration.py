@@ -185,6 +185,35 @@ def test_another_name_opens_no_fresh_account(house: House) -> None:
         house.write(name="norden").ledger()
 
 
+def contents(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_state_that_is_gone_under_an_agent_is_not_made_anew(house: House, *, there: bool, changed: bool) -> None:
+    """As where the disk of the state is unmounted: an empty ledger in its place would have the whole cap again."""
+    holder = house.write()
+    holder.ledger().close()
+    state = house.folder / "state"
+    if changed:
+        house.write(cap="2")
+        holder = holder.reread()
+    state.rename(house.folder / "unmounted")
+    if there:
+        state.mkdir(mode=0o700)
+    for use in (holder.ledger, lambda: holder.post("studies"), lambda: holder.private_folder(holder.consents)):
+        with pytest.raises(LedgerError, match="state: is another folder than before, or is gone"):
+            use()
+    assert state.exists() == there
+    assert contents(state) == []
+    if there:
+        state.rmdir()
+    (house.folder / "unmounted").rename(state)
+    with holder.ledger() as ledger:
+        assert ledger.summary().cap == Pure(Fraction(2 if changed else 3))
+
+
 def test_a_state_that_cannot_be_made_is_told(house: House) -> None:
     holder = house.write(top='state = "north.csv/x"')
     with pytest.raises(InputError, match=r"holder.toml, state: .* cannot be written"):

@@ -22,6 +22,7 @@ from panbayes.consortium.protocol.queries import (
     FormerChoiceQuery,
     GroupedTablesQuery,
     Grouping,
+    LinearChoiceQuery,
     ModelQuery,
     ParentChoiceQuery,
     Query,
@@ -54,6 +55,9 @@ COUNTED: list[tuple[Query, Effort]] = [
     # Two are placed, three are left, one set of two parents: the largest table is 4·3·2.
     (ParentChoiceQuery((0, 1), 2, "mutual-information", "permute-and-flip", "1"), Effort(9, 3, 75, 1)),
     (ParentChoiceQuery((0,), 2, "mutual-information", "permute-and-flip", "1"), Effort(9, 4, 100, 1)),
+    # Two placed with each of three left are six pairs; one set of two parents for each child is added up.
+    (LinearChoiceQuery((0, 1), 2, ((0, 1),), (0,), "exponential", "1"), Effort(9, 6, 3 * (2 + 1 * 3), 1)),
+    (LinearChoiceQuery((0, 1), 1, ((0, 1),), (0,), "exponential", "1"), Effort(9, 6, 3 * (2 + 2 * 2), 1)),
     # Each of five attributes with each set of two of the others; each may be compared in every step.
     (
         ModelQuery(0, 2, None, "mutual-information", "permute-and-flip", "1", "1", True),

@@ -138,7 +138,13 @@ def test_a_proxy_that_does_not_connect_is_named(here: Site, says: bytes, found: 
         carrier.close()
 
 
-@pytest.mark.parametrize("url", ["https://127.0.0.1:1", "socks5://127.0.0.1:1", "http://", "http://[", "http://a:b"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("https://127.0.0.1:1", "socks5://127.0.0.1:1", "http://", "http://[", "http://a:b"),
+        *("http://..:3128", f"http://{'a' * 64}:3128", "http://\udcff:3128", "http://nurse\udcff:a@127.0.0.1:1"),
+    ],
+)
 def test_a_proxy_that_is_none_is_an_error_of_the_environment(here: Site, url: str) -> None:
     with environment({"HTTPS_PROXY": url}):
         carrier = here.carrier("north")

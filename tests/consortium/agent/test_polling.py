@@ -29,14 +29,14 @@ class Server:
 
     def __init__(self) -> None:
         self.polls: queue.Queue[tuple[frozenset[str], int]] = queue.Queue()
-        self.replies: queue.Queue[Arrived | CarrierError | None] = queue.Queue()
+        self.replies: queue.Queue[Arrived | Exception | None] = queue.Queue()
         self.cut_short = 0
         self.polling = Polling(self.fetch, self.interrupt, seconds=POLL)
 
     def fetch(self, have: frozenset[str], seconds: int) -> Arrived | None:
         self.polls.put((have, seconds))
         reply = self.replies.get()
-        if isinstance(reply, CarrierError):
+        if isinstance(reply, Exception):
             raise reply
         return reply
 
@@ -206,3 +206,29 @@ def test_a_poll_that_was_ended_on_purpose_is_no_failure(server: Server) -> None:
     server.poll()
     server.polling.close()
     assert names(server.polling.collect((), seconds=0)) == []
+
+
+@pytest.mark.parametrize("error", [MemoryError(), UnicodeError(), ValueError("of closed file"), RuntimeError()])
+def test_whatever_a_poll_meets_it_is_said_and_the_next_one_follows(
+    server: Server, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(polling, "_PATIENCE", 3.0)
+    server.replies.put(error)
+    with pytest.raises(CarrierError, match=f"internal error, {type(error).__name__}"):
+        server.polling.collect([], seconds=3)
+    server.poll()
+    server.poll()
+    server.replies.put(arrived(1))
+    until(lambda: server.polling.collect([], seconds=0.1))
+
+
+def until(happened: Callable[[], object]) -> None:
+    """Wait until something has happened, whatever is said to be wrong before."""
+    end = time.monotonic() + 10
+    found: object = None
+    while not found:
+        assert time.monotonic() < end
+        try:
+            found = happened()
+        except CarrierError:
+            time.sleep(0.01)

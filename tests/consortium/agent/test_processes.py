@@ -28,6 +28,7 @@ from tests.conftest import ROOT
 from tests.consortium.agent.dying import AGENT, COMPUTING
 from tests.consortium.agent.exchanges import Exchange
 from tests.consortium.agent.houses import key
+from tests.running import default_signals
 
 
 @pytest.fixture
@@ -204,10 +205,29 @@ def test_an_agent_serves_goes_on_and_ends_when_it_is_asked(exchange: Exchange) -
         until(lambda: exchange.answer(second))
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == 0
     answered = re.findall(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ (answered|repeated) ", errors, re.MULTILINE)
     assert answered == ["answered", "repeated"]
     assert exchange.answer_all().returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["asked to stop", "at the keyboard"])
+def test_an_agent_that_is_stopped_says_how_things_stand(exchange: Exchange, number: signal.Signals) -> None:
+    """That is how serving ends: nothing went wrong, and the last line says what waits and how to begin again."""
+    exchange.propose()
+    exchange.ask(number=1)
+    exchange.ask(number=2)
+    with serving(exchange, preexec_fn=default_signals) as process:
+        until((exchange.house.folder / "state" / "agent.lock").exists)
+        until(lambda: exchange.holder.post("studies").path.exists())
+        time.sleep(3)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 0
+    last = errors.splitlines()[-1]
+    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ stopped; questions of 1 study wait \(", last)
+    assert "(panbayes holder pending); start again with: panbayes holder serve --post " in last
+    assert "error" not in errors
 
 
 def test_there_is_one_agent_for_a_holder(exchange: Exchange) -> None:
@@ -231,6 +251,7 @@ def test_an_agent_whose_folder_goes_away_says_so_once_and_goes_on_when_it_is_bac
         until(approval(exchange).exists)
         path.rename(path.with_name("unmounted"))
         assert process.stderr is not None
+        assert "waiting for letters in " in process.stderr.readline()
         assert "cannot be read" in process.stderr.readline()
         time.sleep(2.5)
         path.with_name("unmounted").rename(path)
@@ -251,6 +272,7 @@ def test_an_agent_without_room_for_an_answer_keeps_it_until_there_is_some(exchan
         away.write_text("in the way")
         stem = exchange.ask()
         assert process.stderr is not None
+        assert "waiting for letters in " in process.stderr.readline()
         assert "cannot be written" in process.stderr.readline()
         assert exchange.entries() == 1
         away.unlink()

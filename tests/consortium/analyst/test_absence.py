@@ -265,7 +265,7 @@ def test_a_quorum_that_nobody_can_make_is_refused_before_anything_is_asked() -> 
 
 def test_fifty_holders_are_all_asked_before_any_is_waited_for() -> None:
     """Each answers only when all have been asked."""
-    together = threading.Barrier(50, timeout=30)
+    together = threading.Barrier(50, timeout=300)
 
     def slow(_: bytes) -> bytes:
         together.wait()

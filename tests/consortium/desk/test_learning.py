@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -27,7 +29,7 @@ from panbayes.consortium.protocol.codec import decode_question, encode
 from panbayes.consortium.protocol.envelope import Refusal, RefusalCode
 from panbayes.errors import HolderRefusedError, InputError
 from panbayes.schema.schema import Schema
-from tests.consortium.desk.desks import ANALYST, INDEPENDENT, VOTING, DeskOf, bare
+from tests.consortium.desk.desks import ANALYST, INDEPENDENT, VOTING, Desk, DeskOf, bare
 from tests.consortium.desk.holders import SEED, LetterHolder, keys_of
 from tests.consortium.studies import KILLED, SCHEMA, tables_for
 
@@ -290,7 +292,7 @@ def test_what_was_refused_is_asked_again_under_the_next_number(desk_of: DeskOf, 
     small = desk.holders["small"]
 
     def refused() -> None:
-        with pytest.raises(HolderRefusedError, match=r"holder small: refused \(over-budget\): no\?\[2J room"):
+        with pytest.raises(HolderRefusedError, match=r"holder small: refused \(over-budget\): no\\x1b\[2J room"):
             desk.run()
 
     desk.waiting()
@@ -351,3 +353,41 @@ def test_looks_into_the_folder_become_rare(desk_of: DeskOf, monkeypatch: pytest.
     assert 0.01 <= pauses[0] <= 0.05
     assert pauses[-1] == 1
     assert desk.told == ["waiting for large, small"]
+
+
+def poison(desk: Desk, statement: str) -> None:
+    (path,) = desk.state.rglob("journal")
+    with closing(sqlite3.connect(path, isolation_level=None)) as base:
+        base.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM facts",
+        "DELETE FROM facts WHERE name = 'noise'",
+        "UPDATE holders SET study = x'00'",
+        "UPDATE holders SET signature = 'none'",
+        "UPDATE holders SET (study, signature) = (SELECT study, signature FROM holders ORDER BY name LIMIT 1)",
+    ],
+)
+def test_a_journal_that_was_changed_is_named_and_nothing_of_it_leaves(desk_of: DeskOf, statement: str) -> None:
+    desk = desk_of(VOTING)
+    desk.waiting()
+    before = {path: path.read_bytes() for path in desk.post.rglob("*") if path.is_file()}
+    poison(desk, statement)
+    with pytest.raises(InputError, match=r"journal: is damaged .*; move its folder away"):
+        desk.run()
+    assert {path: path.read_bytes() for path in desk.post.rglob("*") if path.is_file()} == before
+
+
+def test_the_journal_of_another_study_is_not_taken_for_its_own(desk_of: DeskOf) -> None:
+    desk = desk_of(VOTING)
+    desk.waiting()
+    (own,) = (path.parent for path in desk.state.rglob("journal"))
+    other = replace(VOTING, name="other votes")
+    own.rename(own.with_name(other.hash))
+    desk.study = other
+    with pytest.raises(InputError, match="it holds another letter than the one that proposed the study"):
+        desk.run()
+    assert not list(desk.post.glob(f"to-*/{other.hash[:12]}-*"))

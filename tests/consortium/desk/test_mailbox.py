@@ -304,6 +304,26 @@ def test_a_roster_that_changes_is_read_again(here: Site) -> None:
     assert "cannot be read, the last one stays" in here.log.read_text()
 
 
+def test_a_key_that_is_replaced_while_it_waits_gets_no_letter_any_more(here: Site) -> None:
+    """And brings none: the one it began to bring before is not taken."""
+    old = here.enroll("moved")
+    challenge = challenge_of(here, old)
+    question = here.ask("moved", 1)
+    _, reply = here.reply("moved", question)
+    head, body = wire(here, old, "answer", reply.data, challenge=challenge, letter=reply).split(b"\r\n\r\n", 1)
+    (here.folder.path / "to-moved").rename(here.folder.path / "aside")
+    with here.connect() as polling, here.connect() as bringing:
+        polling.sendall(wire(here, old, "poll", Poll.of(20, []).encode(), challenge=challenge))
+        bringing.sendall(head + b"\r\n\r\n" + body[:5])
+        time.sleep(1.0)
+        here.enroll("moved")
+        (here.folder.path / "aside").rename(here.folder.path / "to-moved")
+        bringing.sendall(body[5:])
+        assert polling.recv(65_536).startswith(b"HTTP/1.1 204 ")
+        assert bringing.recv(65_536).startswith(b"HTTP/1.1 409 ")
+    assert here.folder.stems("from", "moved", "answer") == []
+
+
 def test_letters_that_are_none_do_not_stop_the_others(here: Site) -> None:
     key = here.enroll("rough")
     folder = here.folder.path / "to-rough"
@@ -359,6 +379,26 @@ def test_there_are_so_many_strangers_and_no_more(here: Site) -> None:
     assert len(list(files.iterdir())) - before <= MOST + 20
     for connection in waiting:
         connection.close()
+
+
+@pytest.mark.parametrize("hard", [80, 400])
+def test_where_few_files_may_be_open_strangers_leave_room_for_holders(hard: int) -> None:
+    with site(files=(80, hard)) as few:
+        assert few.process is not None
+        few.ask("north", 1)
+        files = Path(f"/proc/{few.process.pid}/fd")
+        before = len(list(files.iterdir()))
+        waiting = [socket.create_connection(("127.0.0.1", few.port), timeout=30) for _ in range(120)]
+        for connection in waiting[: 120 - hard // 4]:
+            with suppress(ConnectionError):
+                assert connection.recv(1) == b""
+        # All who came have been let in by now, and as many stay as leave room for others.
+        carrier = few.carrier("north")
+        assert [one.stem[-6:] for one in carrier.collect([], seconds=PATIENCE)] == ["000001"]
+        assert len(list(files.iterdir())) - before <= hard // 4 + 10
+        carrier.close()
+        for connection in waiting:
+            connection.close()
 
 
 def test_a_flood_of_strangers_takes_bounded_memory_and_holders_are_served(here: Site) -> None:

@@ -9,16 +9,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.desk.receipts import signed_by
-from panbayes.consortium.protocol.envelope import Release
+from panbayes.consortium.protocol.codec import decode_question, encode
+from panbayes.consortium.protocol.envelope import Refusal, Release
 from panbayes.consortium.protocol.queries import Query
-from panbayes.errors import HolderFailedError, InputError
+from panbayes.errors import HolderFailedError, HolderOutError, HolderRefusedError, InputError
 from tests.consortium.desk.desks import INDEPENDENT, VOTING, Clock, DeskOf
+from tests.consortium.desk.holders import LetterHolder
 from tests.consortium.studies import SCHEMA
 
 
@@ -108,6 +111,120 @@ def test_waiting_goes_on_past_the_patience_while_too_few_are_left(
     assert [len(one.answers) for one in network.receipts.holders] == [0, 1]
     assert slept
     assert len(asked) <= 3, "it is asked again when there is news, and not before"
+
+
+RUBBISH = "the message is not of the protocol: Expected `object`, got `int`"
+
+
+def signs_rubbish(holder: LetterHolder) -> None:
+    """Let a holder sign what is no answer to the question that it has not answered."""
+    (stem,) = [
+        stem
+        for stem in holder.folder.stems("to", holder.name, "question")
+        if not holder.folder.has("from", holder.name, stem, "answer")
+    ]
+    header, _ = holder.reply(stem)
+    holder.send(header, b"rubbish")
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["run again", "waiting"])
+def test_who_signs_what_is_no_answer_is_missing_at_once(desk_of: DeskOf, clock: Clock, waits: bool) -> None:
+    """Where the study goes on without those that are missing: nobody's patience mends a signed answer."""
+    desk = desk_of(replace(VOTING, missing="continue", patience=Fraction(2), quorum=1))
+    large, small = desk.holders.values()
+    desk.waiting()
+    for holder in (large, small):
+        holder.answer()
+    desk.waiting()
+    signs_rubbish(small)
+    awaited = desk.waiting()
+    assert awaited.holders == ("large",), "large has its time, and small is not waited for"
+    assert awaited.out == {"small": RUBBISH}
+    assert "small is left out, for the answer that it signed cannot be used" in str(awaited)
+    if waits:
+        ended = threading.Event()
+
+        def answering() -> None:
+            while not ended.wait(0.01):
+                large.answer()
+
+        thread = threading.Thread(target=answering)
+        thread.start()
+        network = desk.run(wait=True)
+        ended.set()
+        thread.join()
+    else:
+        network = desk.finish()
+    assert clock.hours == 0
+    assert len(small.folder.stems("to", "small", "question")) == 2, "it is asked nothing more"
+    assert network.privacy is not None
+    (note,) = [note for note in network.privacy.notes if "small" in note]
+    assert note == (
+        "Of rounds 1 to 5, small took part in round 1: what it was asked in round 2 counts as spent. "
+        f"It signed an answer that cannot be used: {RUBBISH}."
+    )
+    assert network.receipts is not None
+    assert [len(one.answers) for one in network.receipts.holders] == [5, 1]
+    assert desk.run() == network, "the reason is in the journal"
+    small.send(*small.reply(small.folder.stems("to", "small", "question")[-1]))
+    assert desk.run() == network, "and what it signs later is not looked at"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"missing": "continue", "patience": Fraction(2), "quorum": 2},
+        {"missing": "stop", "patience": Fraction(2)},
+        {},
+    ],
+    ids=["too few are left", "stop", "wait"],
+)
+def test_a_run_that_cannot_do_without_a_holder_stops_by_name(
+    desk_of: DeskOf, clock: Clock, rule: dict[str, Any]
+) -> None:
+    desk = desk_of(replace(INDEPENDENT, **rule))
+    desk.waiting()
+    signs_rubbish(desk.holders["large"])
+    for hours in (0, 3):
+        clock.hours += hours
+        with pytest.raises(HolderOutError, match=r"^holder large: "):
+            desk.run()
+    desk.holders["small"].answer()
+    with pytest.raises(HolderOutError, match=r"^holder large: "):
+        desk.run(wait=True)
+
+
+def test_an_answer_that_cannot_be_used_ends_the_wait_for_it(desk_of: DeskOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of somebody who waits for it: what comes in the meantime is an answer."""
+    desk = desk_of(INDEPENDENT)
+    desk.waiting()
+    desk.holders["small"].answer()
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            signs_rubbish(desk.holders["large"])
+        assert len(pauses) < 10, "it waits on"
+
+    monkeypatch.setattr("panbayes.consortium.desk.learning.time.sleep", sleep)
+    with pytest.raises(HolderOutError, match=r"^holder large: "):
+        desk.run(wait=True)
+    assert len(pauses) == 3
+
+
+def test_who_is_out_does_not_hide_what_can_be_mended(desk_of: DeskOf) -> None:
+    desk = desk_of(replace(INDEPENDENT, missing="continue", patience=Fraction(2), quorum=1))
+    desk.waiting()
+    large, small = desk.holders.values()
+    signs_rubbish(large)
+    gate = small.gate
+    small.gate = lambda data: encode(Refusal(decode_question(data).id, "over-budget", "no room"))
+    small.answer()
+    with pytest.raises(HolderRefusedError, match="holder small"):
+        desk.run()
+    small.gate = gate
+    assert desk.finish().receipts is not None
 
 
 def test_trouble_on_this_side_leaves_nobody_out(desk_of: DeskOf, clock: Clock) -> None:

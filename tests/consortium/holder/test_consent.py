@@ -287,7 +287,7 @@ class Watched:
     def given(self, transaction: Transaction, agreed: str) -> bool:
         given = self.inner.given(transaction, agreed)
         self.reached.set()
-        assert self.go_on.wait(60)
+        assert self.go_on.wait(300)
         return given
 
 
@@ -300,7 +300,7 @@ def answer_in_flight(
         door = gate(ledger, agreed, consent=Watched(consent(agreed.hash), reached, go_on))
         for number, query in enumerate(script(agreed)[:2]):
             replies(door.ask(asked(query, agreed, number), asker="SHA256:analyst"))
-            assert stopped.wait(60)
+            assert stopped.wait(300)
 
 
 def stop(path: Path, begun: Signal, done: Signal) -> None:
@@ -322,15 +322,15 @@ def test_a_stop_waits_for_the_answer_in_flight_and_holds_from_the_next(path: Pat
     holder = context.Process(target=answer_in_flight, args=(path, reached, go_on, done, end.send))
     officer = context.Process(target=stop, args=(path, begun, done))
     holder.start()
-    assert reached.wait(60)
+    assert reached.wait(300)
     officer.start()
-    assert begun.wait(60)
+    assert begun.wait(300)
     assert not done.wait(0.5), "the answer's transaction is not over"
     go_on.set()
     first = pipe.recv()
-    officer.join(60)
+    officer.join(300)
     second = pipe.recv()
-    holder.join(60)
+    holder.join(300)
     assert (holder.exitcode, officer.exitcode) == (0, 0)
     released(first)
     assert refused(second) == SILENCE
@@ -354,7 +354,7 @@ def test_a_stop_that_was_committed_before_is_honoured_by_a_process_that_runs_sin
         def after_a_stop(*, write: bool = True) -> object:
             officer = context.Process(target=stop, args=(path, begun, done))
             officer.start()
-            officer.join(60)
+            officer.join(300)
             assert done.is_set()
             return real(write=write)
 

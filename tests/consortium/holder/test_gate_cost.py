@@ -329,4 +329,6 @@ def test_every_stage_says_how_large_a_question_may_be() -> None:
         "adaptive": ["64 tables of 65,544 cells", "32 among 20,024 tables of 12,000,000 cells"],
     }.items():
         assert [stage.most for stage in Study(name, schema(4, 2), name, 1).plan.stages] == most
-    assert set(handlers()) == {"counts", "vote", "model", "tables", "choices", "choice"}
+    linear = Study("linear", schema(4, 2), "noisy-majority-voting", 1, score="linear")
+    assert [stage.most for stage in linear.plan.stages] == ["8 cells", "4 candidates", "16 cells"]
+    assert set(handlers()) == {"counts", "vote", "linear", "model", "tables", "choices", "choice"}

@@ -46,7 +46,7 @@ def path(tmp_path: Path) -> Path:
 def read(*files: Path) -> subprocess.CompletedProcess[str]:
     """Run the reader as an auditor does, without anything of ours in reach."""
     command = [sys.executable, "-I", "-S", str(READER), *map(str, files)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture

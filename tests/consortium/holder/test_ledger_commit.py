@@ -115,10 +115,12 @@ def test_who_waits_for_the_folder_is_told_once_and_does_not_wait_for_ever(
     cabinet = Cabinet(tmp_path / "ledgers")
     told: list[str] = []
     look = partial(cabinet.open, RECORDS, waiting=told.append, busy_seconds=0.3)
-    since = time.monotonic()
+    sleeps: list[float] = []
+    monkeypatch.setattr(time, "sleep", sleeps.append)
+    monkeypatch.setattr(time, "monotonic", lambda: sum(sleeps))  # a clock that no busy machine puts forward
     with locked(cabinet.folder), pytest.raises(LedgerError, match=r"is in use by another process, for 0\.3 seconds"):
         look()
-    assert 0.3 <= time.monotonic() - since < 4
+    assert sum(sleeps) == pytest.approx(0.3, abs=cabinet_module.POLL)
     assert told == [f"waiting for another run that uses {cabinet.folder}"]
     look()["north"].close()
     assert len(told) == 1

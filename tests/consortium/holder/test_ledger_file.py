@@ -66,6 +66,30 @@ def test_a_ledger_others_can_read_is_not_used(mode: int, path: Path) -> None:
             way(path)
 
 
+def test_a_ledger_with_a_second_name_is_not_used_under_either(path: Path, tmp_path: Path) -> None:
+    """SQLite would look for what was cut off under one name alone, and undo there what was charged under the other."""
+    Ledger.open(path, create=True).close()
+    other = tmp_path / "elsewhere" / "other.ledger"
+    other.parent.mkdir()
+    os.link(path, other)
+    for name in (path, other):
+        for opened in (Ledger.open, Ledger.read):
+            with pytest.raises(LedgerError, match="has another name as well, a hard link"):
+                opened(name)
+    other.unlink()
+    Ledger.open(path).close()
+
+
+def test_what_a_process_left_that_was_killed_while_it_made_a_ledger_is_no_second_name(path: Path) -> None:
+    Ledger.open(path, create=True).close()
+    for number in range(3):
+        os.link(path, path.with_name(f".{path.name[:40]}.{number:012x}.tmp"))
+    Ledger.open(path).close()
+    os.link(path, path.with_name(".other.ledger.000000000000.tmp"))
+    with pytest.raises(LedgerError, match="has another name"):
+        Ledger.open(path)
+
+
 def test_what_is_not_a_ledger(tmp_path: Path) -> None:
     (tmp_path / "empty").touch(0o600)
     (tmp_path / "text").touch(0o600)
@@ -170,7 +194,7 @@ def test_two_runs_at_once_share_one_ledger(path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", code, str(path), way], stdout=subprocess.PIPE, text=True)
         for way in ("forwards", "backwards")
     ]
-    outputs = [json.loads(run.communicate(timeout=120)[0]) for run in runs]
+    outputs = [json.loads(run.communicate(timeout=300)[0]) for run in runs]
     assert [run.returncode for run in runs] == [0, 0]
     assert outputs[0] == outputs[1]
     with Ledger.open(path) as ledger:

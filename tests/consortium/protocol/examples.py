@@ -25,6 +25,7 @@ from panbayes.consortium.protocol.queries import (
     FormerChoiceQuery,
     GroupedTablesQuery,
     Grouping,
+    LinearChoiceQuery,
     ModelQuery,
     Pair,
     ParentChoiceQuery,
@@ -40,6 +41,7 @@ HEAD: Final = "c3" * 32
 
 COUNTS: Final = TablesQuery(((0,), (0, 1), (300, 2, 1)), "1/903", clip=False)
 VOTE: Final = ParentChoiceQuery((0, 2), 2, "R", "permute-and-flip", "1/84")
+LINEAR_VOTE: Final = LinearChoiceQuery((1,), 1, ((0, 1), (1, 0, 1), (0,)), (-4096, 0, 17), "exponential", "1/84")
 MODEL: Final = ModelQuery(3, 1, None, "I", "exponential", "1/2", "1/2", clip=True)
 USEFUL: Final = ModelQuery(3, 4, "4", "F", "exponential", "1/2", "3/2", clip=False)
 
@@ -80,6 +82,7 @@ QUERIES: Final[dict[str, Query]] = {
     "choice": FORMER_CHOICE,
     "choices": CHOICES,
     "choices-target": TARGETED,
+    "linear": LINEAR_VOTE,
 }
 QUESTIONS: Final[dict[str, Question]] = {
     f"question-{name}": question(query, study=STUDY, round_number=number)
@@ -129,6 +132,15 @@ queries: st.SearchStrategy[Query] = st.one_of(
     ),
     st.builds(
         ParentChoiceQuery, st.lists(positions, min_size=1, max_size=9).map(tuple), degrees, scores, mechanisms, ratios
+    ),
+    st.builds(
+        LinearChoiceQuery,
+        st.lists(positions, min_size=1, max_size=9).map(tuple),
+        degrees,
+        st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=4).map(tuple), min_size=1, max_size=4).map(tuple),
+        st.lists(st.integers(-4096, 4096), min_size=1, max_size=4).map(tuple),
+        mechanisms,
+        ratios,
     ),
     st.builds(
         ModelQuery,

@@ -52,6 +52,7 @@ def test_no_golden_file_without_its_message() -> None:
 
 # As the first version that was released wrote them; attributes may be renamed, these may not.
 QUERIES_ON_THE_WIRE = {
+    "linear": ("placed", "degree", "sides", "means", "mechanism", "epsilon"),
     "counts": ("sets", "epsilon", "clip"),
     "vote": ("placed", "degree", "score", "mechanism", "epsilon"),
     "model": ("first", "degree", "theta", "score", "mechanism", "structure_epsilon", "tables_epsilon", "clip"),

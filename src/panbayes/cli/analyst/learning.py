@@ -14,7 +14,7 @@ from panbayes.cli.text import complain, emit, plural, working
 from panbayes.consortium.desk.roster import Roster
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
-from panbayes.errors import InputError, nearest
+from panbayes.errors import HolderOutError, InputError, nearest
 from panbayes.files import output_file, writing
 
 __all__ = ["learn"]
@@ -96,7 +96,11 @@ def learn(
                 temporary.write_bytes(data)
     except AwaitedError as error:
         if as_json:
-            emit({"model": None, "waiting": error.standing}, [], as_json=True)
+            emit({"model": None, "waiting": error.standing, "out": error.out}, [], as_json=True)
+        raise
+    except HolderOutError as error:
+        if as_json:
+            emit({"model": None, "waiting": {}, "out": {error.holder: error.why}}, [], as_json=True)
         raise
     emit(
         {"model": str(output), **to_json(network)},

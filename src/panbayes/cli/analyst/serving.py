@@ -59,6 +59,15 @@ def serve(
             help="Speak HTTP without TLS, at an address that only this machine reaches: for a proxy in front of it.",
         ),
     ] = False,
+    known_as: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known-as",
+            metavar="HOST",
+            help="With --insecure-loopback: the name in holders' urls, which the proxy passes on as it is. Repeatable.",
+            show_default="localhost and loopback addresses alone",
+        ),
+    ] = None,
 ) -> None:
     """Serve the folder of letters to enrolled holders, who connect by HTTPS from wherever they are.
 
@@ -70,6 +79,8 @@ def serve(
 
     Examples:
         panbayes analyst serve --post letters
+        panbayes analyst serve --post letters \\
+            --insecure-loopback --known-as mailbox.example
     """
     if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("starlette") is None:
         raise InputError(
@@ -83,6 +94,12 @@ def serve(
     from panbayes.consortium.post.folder import Folder
 
     tls = None
+    if known_as and not insecure_loopback:
+        raise InputError(
+            "--known-as",
+            found="is given without --insecure-loopback",
+            remedy="leave it out: the names in the certificate are what the server is known by",
+        )
     if insecure_loopback:
         host = host or "127.0.0.1"
         if certificate is not None or certificate_key is not None:
@@ -99,7 +116,7 @@ def serve(
         tls = Certificate(certificate or Path("mailbox.pem"), certificate_key or Path("mailbox.key"))
     folder = Folder.at(post, make=True)
     with listen(host, port) as listening:
-        serve_folder(folder, roster=roster, listening=listening, certificate=tls, say=_log)
+        serve_folder(folder, roster=roster, listening=listening, certificate=tls, names=known_as or (), say=_log)
     _log("stopped")
 
 

@@ -6,6 +6,8 @@ What these load is small: whoever serves waits most of the time. What computes i
 from __future__ import annotations
 
 import datetime as dt
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,6 +15,7 @@ import typer
 
 from panbayes.cli.arguments import AsJson
 from panbayes.cli.holder.options import CONFIG, Config
+from panbayes.cli.main import when_stopped
 from panbayes.cli.text import complain, emit, plural
 from panbayes.consortium.agent.answering import Agent, Did
 from panbayes.consortium.agent.carrier import Carrier, FolderCarrier
@@ -23,7 +26,7 @@ from panbayes.consortium.agent.serving import serve as serve_letters
 from panbayes.consortium.agent.studies import Studies
 from panbayes.consortium.agent.worker import Worker
 from panbayes.consortium.post.folder import Folder
-from panbayes.errors import InputError
+from panbayes.errors import InputError, visible
 
 __all__ = ["answer", "serve"]
 
@@ -88,8 +91,8 @@ def serve(
 ) -> None:
     """Answer the questions of approved studies as they come, until the process is ended.
 
-    It connects to the mailbox, or watches a folder, and opens no door: nobody connects to it. It may be ended and
-    started again at any moment. What it does is said on standard error, a line for every answer.
+    It connects to the mailbox, or watches a folder, and opens no door: nobody connects to it. It may be ended (Ctrl-C,
+    SIGTERM) and started again at any moment. What it does is said on standard error, a line for every answer.
 
     Examples:
         panbayes holder serve
@@ -110,6 +113,8 @@ def serve(
             note=_log,
             simulated=simulate is not None,
         )
+        _log(f"{holder.name}: waiting for letters{'' if post is None else f' in {post}'}")
+        when_stopped(lambda: _dated(_stopped(agent)))
         serve_letters(agent, seconds=seconds, say=say)
 
 
@@ -165,9 +170,22 @@ def _account(holder: HolderFile, did: Did, waiting: list[tuple[str, str]]) -> li
     return lines
 
 
+def _stopped(agent: Agent) -> str:
+    """Say how things stand when it is asked to stop: whatever has come is kept, or comes again."""
+    waiting = agent.studies_waiting
+    told = "no question waits"
+    if waiting:
+        told = f"questions of {'1 study wait' if waiting == 1 else f'{waiting} studies wait'} (panbayes holder pending)"
+    return f"stopped; {told}; start again with: panbayes {visible(shlex.join(sys.argv[1:]))}"
+
+
 def _log(line: str) -> None:
     """Say a line with the time, which is the holder's own."""
-    complain(f"{dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M:%SZ} {line}")
+    complain(_dated(line))
+
+
+def _dated(line: str) -> str:
+    return f"{dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M:%SZ} {line}"
 
 
 def _trouble(line: str) -> None:

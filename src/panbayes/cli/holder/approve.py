@@ -23,7 +23,7 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.signatures import MAX_SIGNATURE_BYTES, sign
 from panbayes.display import shortened
-from panbayes.errors import ExitCode, InputError
+from panbayes.errors import ExitCode, InputError, visible
 from panbayes.files import write_text
 
 __all__ = ["approve"]
@@ -85,10 +85,25 @@ def approve(
                 f"  ssh-keygen -Y sign -n panbayes-approval -f KEY {statement}",
                 f"  panbayes holder approve STUDY --signature {statement}.sig",
             ]
+        elif signature is not None:
+            done = _take(opened, proposed, _read(signature), argument="--signature")
+        elif key is not None:
+            signed = _sign(opened, proposed, key, ask_first=not yes, look=not no_look)
+            done = _take(opened, proposed, signed, argument="--key")
         else:
-            officer = _sign(opened, proposed, key, signature, ask_first=not yes, look=not no_look)
-            done = [officer, *_told(opened.holder, position_of(proposed, opened.holder, opened.ledger))]
+            done = _how_to_sign(proposed)
         emit(_facts(opened, proposed, words), done, as_json=as_json)
+
+
+def _how_to_sign(proposed: Proposed) -> list[str]:
+    """Say what an officer who has only read can do next."""
+    study = proposed.study.hash[:12]
+    return [
+        "Nothing was signed. Next, one of:",
+        f"  panbayes holder approve {study} --key FILE        sign with an officer's key that is at hand",
+        f"  panbayes holder approve {study} --statement FILE  write what is signed, to sign it elsewhere",
+        f"  panbayes holder decline {study}                   answer nothing; nobody is told",
+    ]
 
 
 def _statement(opened: House, proposed: Proposed) -> str:
@@ -165,31 +180,25 @@ def _shown(words: list[Paragraph]) -> list[str]:
     ]
 
 
-def _sign(
-    opened: House, proposed: Proposed, key: Path | None, signature: Path | None, *, ask_first: bool, look: bool
-) -> str:
-    """Take an officer's signature, or make it; say whose it is."""
-    if signature is not None:
-        found, argument = _read(signature), "--signature"
-    elif key is not None:
-        private = PrivateKey.load(key, argument="--key")
-        if opened.holder.officer(private.public) is None:
-            raise InputError(
-                "--key",
-                found=f"{key} ({private.public.fingerprint}) is no officer's key here",
-                remedy=f"give the key of an officer of {opened.holder.file}",
-            )
-        if ask_first:
-            _ask(opened.holder, proposed, look=look)
-        found, argument = sign(private, "panbayes-approval", _statement(opened, proposed).encode()), "--key"
-    else:
+def _sign(opened: House, proposed: Proposed, key: Path, *, ask_first: bool, look: bool) -> str:
+    """Return the signature by an officer's key, once the officer has agreed."""
+    private = PrivateKey.load(key, argument="--key")
+    if opened.holder.officer(private.public) is None:
         raise InputError(
             "--key",
-            found="is not given: nothing was signed",
-            remedy="give --key FILE; or --statement FILE to sign elsewhere, and then --signature FILE",
+            found=f"{key} ({private.public.fingerprint}) is no officer's key here",
+            remedy=f"give the key of an officer of {opened.holder.file}",
         )
-    officer = decisions.approve(proposed, opened.holder, opened.ledger, found, argument=argument)
-    return "This officer has signed before: it counts once." if officer is None else f"Signed by {officer.name}."
+    if ask_first:
+        _ask(opened.holder, proposed, look=look)
+    return sign(private, "panbayes-approval", _statement(opened, proposed).encode())
+
+
+def _take(opened: House, proposed: Proposed, signature: str, *, argument: str) -> list[str]:
+    """Write an officer's signature down; say whose it is, and how the study stands."""
+    officer = decisions.approve(proposed, opened.holder, opened.ledger, signature, argument=argument)
+    whose = "This officer has signed before: it counts once." if officer is None else f"Signed by {officer.name}."
+    return [whose, *_told(opened.holder, position_of(proposed, opened.holder, opened.ledger))]
 
 
 def _read(path: Path) -> str:
@@ -207,9 +216,9 @@ def _ask(holder: HolderFile, proposed: Proposed, *, look: bool) -> None:
     """Let the officer type the study's name, after a look at how the table fits."""
     if look and somebody_there():
         _look(holder, proposed)
-    name = proposed.study.name
+    name = visible(proposed.study.name)
     typed = ask(f'To approve it, type its name, "{name}":', argument="--yes", remedy="give --yes if it has been read")
-    if typed != name:
+    if typed not in (name, proposed.study.name):
         raise InputError("STUDY", found="another name was typed: nothing was signed", remedy="run it again to approve")
 
 
@@ -242,7 +251,7 @@ def _told(holder: HolderFile, position: Position) -> list[str]:
         return [f"{len(position.signed)} of {position.required} officers have signed; the study waits for the other."]
     return [
         "The study is approved: its questions are answered from now on, by panbayes holder answer or serve.",
-        f"The letter that tells the analyst lies in {holder.post('outgoing').path}, and leaves with the next answer.",
+        f"The letter that tells the analyst lies in {holder.post('outgoing').path}; either command takes it along.",
     ]
 
 

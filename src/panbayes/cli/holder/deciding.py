@@ -97,9 +97,15 @@ def resume(
     told = f"{plural(len(failed), 'answer')} to it failed since you last looked:" if failed else ""
     emit(
         {**_facts(proposed, now), "before": before, "failed": [asdict(one) for one in failed]},
-        [f"{_named(proposed)} was {before}, and goes on.", *([told] if told else []), *shown],
+        [_goes_on(proposed, before), *([told] if told else []), *shown],
         as_json=as_json,
     )
+
+
+def _goes_on(proposed: Proposed, before: str) -> str:
+    if before == "approved":
+        return f"{_named(proposed)} was neither stopped nor paused: it goes on as before."
+    return f"{_named(proposed)} was {before}, and goes on."
 
 
 def _named(proposed: Proposed) -> str:

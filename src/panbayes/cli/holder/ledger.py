@@ -11,6 +11,7 @@ import typer
 
 from panbayes.cli.arguments import AsJson, LedgerFolder
 from panbayes.cli.help import add_command, new_group
+from panbayes.cli.holder.owned import is_owned, refuse_cap, refuse_resume
 from panbayes.cli.ledger_account import account, facts, failures, unsalted
 from panbayes.cli.text import aligned, emit, plural
 from panbayes.consortium.agent.configuration import HolderFile
@@ -89,7 +90,7 @@ def show(ledger: Which = None, state: LedgerFolder = None, config: OfHolder = No
                 ],
             }
         )
-        lines += account(path, summary)
+        lines += account(path, summary, owned=is_owned(path))
     emit(data, lines, as_json=as_json)
 
 
@@ -199,7 +200,7 @@ def close(
     with Ledger.open(path) as opened:
         opened.close_study(_study(study, opened.summary()))
         summary = opened.summary()
-    emit(facts(path, summary), account(path, summary), as_json=as_json)
+    emit(facts(path, summary), account(path, summary, owned=is_owned(path)), as_json=as_json)
 
 
 def resume(
@@ -211,12 +212,14 @@ def resume(
     """Look at the answers to a study that failed, and let it go on.
 
     A study is paused when three of its answers have failed since its holder last looked: an answer that fails is not
-    charged for, and that it failed may tell something about the records. What is shown is for the holder's eyes.
+    charged for, and that it failed may tell something about the records. What is shown is for the holder's eyes. Where
+    a holder has a file, holder.toml, its officers do this: panbayes holder resume.
 
     Examples:
         panbayes holder ledger resume north study
     """
     (path,) = _chosen(ledger, state)
+    refuse_resume(path, study)
     with Ledger.open(path) as opened:
         opened.write_cut_off()
         chosen, name = _known_study(study, opened.summary())
@@ -248,7 +251,8 @@ def cap(
 ) -> None:
     """Set what all studies together may spend.
 
-    What is spent already stays spent. Where a holder has a file, holder.toml, the cap in it holds: change it there.
+    What is spent already stays spent. Where a holder has a file, holder.toml, the cap in it holds: it is changed there,
+    and refused here.
 
     Examples:
         panbayes holder ledger cap north 2.5
@@ -258,12 +262,13 @@ def cap(
     path = _path(ledger, state)
     if not path.exists() and not new:
         raise _absent(ledger, path)
+    refuse_cap(path)
     if new:
         Cabinet(path.parent).make_folder(argument="LEDGER")
     with Ledger.open(path, create=new) as opened:
         opened.set_cap(limit)
         summary = opened.summary()
-    emit(facts(path, summary), account(path, summary), as_json=as_json)
+    emit(facts(path, summary), account(path, summary, owned=is_owned(path)), as_json=as_json)
 
 
 def _folder(state: Path | None, config: Path | None) -> Path | None:

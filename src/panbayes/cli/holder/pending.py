@@ -21,7 +21,7 @@ __all__ = ["pending"]
 def pending(
     post: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="A folder of letters to look into first."),
+        typer.Option(metavar="DIR", help="A folder of letters to look into first."),
     ] = None,
     config: Config = CONFIG,
     as_json: AsJson = False,
@@ -65,7 +65,7 @@ def _lines(opened: House, known: list[tuple[Arrived, Position]]) -> list[str]:
     if not known:
         return [
             f"{opened.holder.file}: no study has arrived.",
-            "Letters come with panbayes holder answer and serve, or from a folder with --post.",
+            "Letters come with panbayes holder serve, with panbayes holder answer DIR, or here with --post DIR.",
         ]
     rows = [("study", "hash", "analyst", "may spend", "arrived", "stands", "signed by")]
     for arrived, position in known:
@@ -77,7 +77,7 @@ def _lines(opened: House, known: list[tuple[Arrived, Position]]) -> list[str]:
                 proposed.study.name,
                 proposed.study.hash[:12],
                 proposed.analyst.name,
-                str(proposed.study.grant),
+                proposed.study.grant.plain(),
                 f"{arrived.time:%Y-%m-%d %H:%MZ}",
                 position.word,
                 f"{many}: {names}" if names else many,
@@ -85,8 +85,11 @@ def _lines(opened: House, known: list[tuple[Arrived, Position]]) -> list[str]:
         )
     waiting = sum(position.word == "waiting" for _, position in known)
     lines = [f"{opened.holder.file}: {_waits(waiting)}.", *aligned(rows)]
-    return [*lines, *(["Read and decide: panbayes holder approve STUDY"] if waiting else [])]
+    remedy = ["Read what one asks, then sign or decline: panbayes holder approve STUDY"] if waiting else []
+    return [*lines, *remedy]
 
 
 def _waits(number: int) -> str:
+    if not number:
+        return "no study waits for a decision"
     return f"{number:,} {'study waits' if number == 1 else 'studies wait'} for a decision"

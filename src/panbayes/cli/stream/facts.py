@@ -28,7 +28,7 @@ def facts_of(setup: StreamSetup) -> dict[str, object]:
     """Return what is public, as JSON can say it."""
     from panbayes.stream.ids.universes.grouped import GroupedUniverse
     from panbayes.stream.ids.universes.hashed import HashedUniverse
-    from panbayes.stream.state.layout import VERSION
+    from panbayes.stream.state.layout import version_of
 
     calibration, users = setup.calibration, setup.universe
     own: dict[str, object] = {"rmse": setup.error()}
@@ -40,7 +40,7 @@ def facts_of(setup: StreamSetup) -> dict[str, object]:
         own = {"relative_error": setup.error(), "tiers": users.tiers, "cells": users.cells, "of_cells": users.of}
         own |= {"key": users.key.hex(), "ipv6": users.ipv6 or None, "panels": users.panels, "panel": users.panel}
     return {
-        "version": VERSION,
+        "version": version_of(setup),
         "universe": known_users(setup),
         "universe_kind": users.describe(),
         "sample": users.entries,
@@ -61,6 +61,8 @@ def facts_of(setup: StreamSetup) -> dict[str, object]:
         "eta": str(calibration.eta),
         "where": [str(condition) for condition in setup.where],
         "at": None if setup.schedule is None else setup.schedule.name,
+        **({} if setup.part is None else {"part": setup.part.number, "parts": setup.part.of}),
+        **({} if setup.part is None else {"key": setup.part.key.hex()}),
     }
 
 
@@ -78,20 +80,26 @@ def lines_of(
 
     facts, users, size = facts_of(setup), setup.universe, known_users(setup)
     planned = "the one release" if facts["releases"] == 1 else f"all {facts['releases']} releases"
-    guarantee = f"E = {facts['epsilon']} against one look at the state and {planned}"
+    guarantee = (
+        f"E = {facts['epsilon']} against one look at {'the state' if setup.part is None else 'each part'} and {planned}"
+    )
     unit = UNIT
     if setup.renews:
         guarantee, unit = f"E = {facts['epsilon']} for {setup.scope}", UNIT.replace("ever does", "does then")
     elif setup.calibration.flipped:
         guarantee += " and flipped copies"
     rows = [("guarantee", guarantee), ("protects", unit)]
+    if setup.part is not None:
+        rows.append(("part", f"{setup.part.number} of {setup.part.of}; every part is fed all ids, and takes its own"))
     if setup.where:
         rows.append(("counts", f"only events where {describe(setup.where)}"))
     if isinstance(users, GroupedUniverse):
         rows.append(("groups", f"{users.groups.field}: {', '.join(users.groups.names)}; events of others are ignored"))
+    here = "" if setup.part is None else f"{setup.entries:,} of "
+    there = "" if setup.part is None else f", {setup.entries:,} in this part"
     if size is None:
         rows += [
-            ("state", f"{users.entries:,} cells ({facts['state_bytes']:,} bytes)"),
+            ("state", f"{here}{users.entries:,} cells ({facts['state_bytes']:,} bytes)"),
             (
                 "error",
                 f"{100 * setup.error():.2g} % of the {setup.statistic.figure.removeprefix('number of ')}, where cells "
@@ -101,8 +109,9 @@ def lines_of(
         ]
     else:
         rows += [
-            ("users", f"{size:,}, of whom {users.entries:,} have an entry ({facts['state_bytes']:,} bytes)"),
+            ("users", f"{size:,}, of whom {users.entries:,} have an entry{there} ({facts['state_bytes']:,} bytes)"),
             ("error", f"{facts['rmse']:.4g} root mean squared in the {setup.statistic.figure}, at worst"),
+            *([] if setup.part is None else [("key", setup.part.key.hex())]),
         ]
     if setup.calibration.flipped:
         grown = f"the variance is {setup.flipped_cost():.3g} times that without them"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from panbayes.errors import InputError
 from panbayes.stream.laws.registry import DEFAULT_LAW, law_kind
 
 if TYPE_CHECKING:
+    from panbayes.stream.ids.part import Part
     from panbayes.stream.setup import StreamSetup
     from panbayes.stream.turns import Window
 
@@ -75,15 +77,38 @@ class Opening:
     where: list[str]
     groups: str | None
     at: str | None
+    parts: int | None = None
+    part: str | None = None
+
+    def setups(self) -> list[StreamSetup]:
+        """Check everything and return the setup of each part, or of the whole."""
+        whole = self.setup()
+        if self.parts is None or whole.part is None:
+            return [whole]
+        first = whole.part
+        return [replace(whole, part=replace(first, number=number)) for number in range(1, first.of + 1)]
 
     def setup(self) -> StreamSetup:
-        """Check everything and return the setup."""
+        """Check everything and return the setup: of the first part, where all are made."""
         from panbayes.stream.ids.where import parse_where
         from panbayes.stream.schedule import read_schedule
 
         where, schedule = parse_where(self.where), None if self.at is None else read_schedule(self.at)
         setup = self._hashed() if is_hashed(self.universe) else self._known()
         return replace(setup, where=where, schedule=schedule)
+
+    def _share(self) -> Part | None:
+        """Which part this is, if it is one; where all are made, the first of them."""
+        from panbayes.stream.ids.part import KEY_BYTES, Part, check_parts, parse_key, parse_part
+
+        if self.parts is not None and self.part is not None:
+            raise InputError("--part", found="found with --parts", remedy="give --parts to make all of them at once")
+        if self.part is not None:
+            return parse_part(self.part, self.key, argument="--part")
+        if self.parts is None:
+            return None
+        chosen = parse_key(self.key, argument="--key") if self.key is not None else os.urandom(KEY_BYTES)
+        return Part(1, check_parts(self.parts, argument="--parts"), chosen)
 
     @property
     def _other_law(self) -> str | None:
@@ -100,10 +125,15 @@ class Opening:
         refuse_with_hashed(
             {"--sample": self.sample, "--max": self.most, "--state-law": self._other_law, "--statistic": counted}
         )
+        share = self._share()
         if self.groups is not None:
-            return self._grouped(window)
+            return self._grouped(window, share)
         users = any_ids(
-            expect=expected(self.expect, window), memory=self.memory or DEFAULT_MEMORY, ipv6=self.ipv6, key=self.key
+            expect=expected(self.expect, window),
+            memory=self.memory or DEFAULT_MEMORY,
+            ipv6=self.ipv6,
+            key=self.key if share is None else share.key.hex(),
+            parts=1 if share is None else share.of,
         )
         return configure_hashed(
             users,
@@ -112,9 +142,10 @@ class Opening:
             state_epsilon=self.state_epsilon,
             window=window,
             flipped=planned_copies(self.flipped, self.eta),
+            part=share,
         )
 
-    def _grouped(self, window: Window) -> StreamSetup:
+    def _grouped(self, window: Window, share: Part | None) -> StreamSetup:
         from panbayes.stream.distinct_counter import any_ids, parse_memory
         from panbayes.stream.ids.universes.grouped import GroupedUniverse, parse_groups
         from panbayes.stream.ids.universes.hashed import DEFAULT_MEMORY
@@ -129,7 +160,8 @@ class Opening:
             expect=None if self.expect is None else -(-self.expect // panels),
             memory=DEFAULT_MEMORY if self.memory is None else parse_memory(self.memory) // panels,
             ipv6=self.ipv6,
-            key=self.key,
+            key=self.key if share is None else share.key.hex(),
+            parts=1 if share is None else share.of,
         )
         return configure_groups(
             GroupedUniverse(replace(each, panels=panels), groups),
@@ -137,10 +169,11 @@ class Opening:
             releases=self.releases,
             state_epsilon=self.state_epsilon,
             window=window,
+            part=share,
         )
 
     def _known(self) -> StreamSetup:
-        from panbayes.stream.setup import configure
+        from panbayes.stream.setup import configure, require_same_elsewhere
         from panbayes.stream.statistics.methods.density import Density
         from panbayes.stream.statistics.registry import read_statistic, sampled
         from panbayes.stream.turns import parse_window
@@ -151,7 +184,7 @@ class Opening:
                 "--expect": self.expect,
                 "--memory": self.memory,
                 "--ipv6": self.ipv6,
-                "--key": self.key,
+                "--key": None if self.parts or self.part else self.key,
                 "--panel": self.panel,
                 "--groups": self.groups,
             }
@@ -165,7 +198,7 @@ class Opening:
             raise InputError(
                 "--state-law", found=f"found it with --statistic {wanted.name}", remedy="leave it and --levels out"
             )
-        return configure(
+        setup = configure(
             self.universe,
             statistic=wanted,
             epsilon=self.epsilon,
@@ -174,4 +207,6 @@ class Opening:
             state_epsilon=self.state_epsilon,
             window=window,
             flipped=planned_copies(self.flipped, self.eta),
+            part=self._share(),
         )
+        return setup if self.part is None else require_same_elsewhere(setup)

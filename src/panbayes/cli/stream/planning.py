@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,10 +11,12 @@ import typer
 from panbayes.cli.arguments import AsJson
 from panbayes.cli.stream.hashed import Expect, Memory, is_hashed, refuse_with_hashed, refuse_without_hashed
 from panbayes.cli.stream.opening import GroupList
+from panbayes.cli.stream.sites import Sites, plan_union
 from panbayes.cli.text import aligned, emit, plural
 from panbayes.errors import InputError
+from panbayes.privacy.written import parse_epsilon
 
-__all__ = ["plan", "written_size"]
+__all__ = ["plan", "refuse_with_sites", "written_size"]
 
 
 def plan(
@@ -45,6 +48,7 @@ def plan(
     expect: Expect = None,
     memory: Memory = None,
     groups: GroupList = None,
+    sites: Sites = None,
     statistic: Annotated[
         str | None,
         typer.Option(
@@ -68,17 +72,21 @@ def plan(
         panbayes stream plan --epsilon 1 --universe hashed
         panbayes stream plan --epsilon 1 --universe hashed \\
             --groups country=DE,FR,IT
+        panbayes stream plan --epsilon 4 --universe hashed --sites 2
     """
     if is_hashed(universe):
         counted = None if statistic == "distinct" else statistic
         refuse_with_hashed({"--alpha": alpha, "--beta": beta, "--max": most, "--statistic": counted})
+        if sites is not None:
+            refuse_with_sites({"--groups": groups, "--releases": releases})
+            plan_union(sites, parse_epsilon(epsilon, argument="--epsilon"), expect, memory, as_json=as_json)
+            return
         _plan_hashed(epsilon, releases, expect, memory, groups, as_json=as_json)
         return
-    refuse_without_hashed({"--expect": expect, "--memory": memory, "--groups": groups})
+    refuse_without_hashed({"--expect": expect, "--memory": memory, "--groups": groups, "--sites": sites})
     if alpha is None:
         raise InputError("--alpha", found="missing", remedy="say which error is acceptable, such as 0.01")
     beta, releases = 0.05 if beta is None else beta, 1 if releases is None else releases
-    from panbayes.privacy.written import parse_epsilon
     from panbayes.stream.planning import plan_sample
     from panbayes.stream.statistics.registry import read_statistic, sampled
 
@@ -131,6 +139,13 @@ def plan(
     )
 
 
+def refuse_with_sites(given: Mapping[str, object]) -> None:
+    """Refuse options that a union of sites has no use for."""
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(option, found="found with --sites", remedy="leave it out: a union is of one copy a site")
+
+
 def _sparse_row(sparse: float | None, size: int | None) -> tuple[str, str, str]:
     """Say from which density on the error is small as a share of the users who came."""
     from panbayes.stream.planning import RELATIVE
@@ -143,7 +158,6 @@ def _sparse_row(sparse: float | None, size: int | None) -> tuple[str, str, str]:
 def _plan_hashed(
     epsilon: str, releases: int | None, expect: int | None, memory: str | None, groups: str | None, *, as_json: bool
 ) -> None:
-    from panbayes.privacy.written import parse_epsilon
     from panbayes.stream.distinct_counter import parse_memory
     from panbayes.stream.distinct_planning import COMMON_MEMORY, COMMON_RELEASES, plan_distinct
     from panbayes.stream.ids.universes.grouped import parse_groups

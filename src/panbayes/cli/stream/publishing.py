@@ -11,14 +11,26 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from panbayes.errors import InputError
 from panbayes.files import check_output, write_bytes
 
-__all__ = ["Publish", "check_published", "publish", "would_change"]
+if TYPE_CHECKING:
+    from panbayes.stream.release import StreamRelease
+    from panbayes.stream.setup import StreamSetup
+
+__all__ = [
+    "Publish",
+    "ReleaseFile",
+    "check_published",
+    "check_release_place",
+    "publish",
+    "would_change",
+    "write_release",
+]
 
 Publish = Annotated[
     Path | None,
@@ -27,6 +39,17 @@ Publish = Annotated[
         metavar="FILE",
         help="Keep the estimate as JSON in FILE, and replace it only when it changed by more than the intervals allow; "
         "the release is spent either way.",
+        show_default=False,
+    ),
+]
+
+ReleaseFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--release",
+        metavar="FILE",
+        help="Write the release to FILE: the noisy counts as JSON, with all that anybody needs to recompute the "
+        "estimate. An older release of the same state is replaced.",
         show_default=False,
     ),
 ]
@@ -42,6 +65,32 @@ def check_published(place: Path, *, state: Path) -> None:
         _published(place)
     if not os.access(place.parent, os.W_OK | os.X_OK):
         raise InputError("--publish", found=f"nothing can be written beside {place}", remedy=_FOLDER)
+
+
+def check_release_place(place: Path, *, state: Path, setup: StreamSetup) -> None:
+    """Refuse a place that could not be written, or holds something else, before a release is spent."""
+    from panbayes.cli.stream.parts import read_release
+    from panbayes.stream.releasing import require_releasable
+    from panbayes.stream.saved_setup import digest_of
+
+    require_releasable(setup)
+    check_output(place, argument="--release", inputs=[state])
+    if place.exists():
+        try:
+            found = read_release(place)
+        except InputError:
+            raise InputError(
+                "--release", found=f"{place} holds no release", remedy="give another name, or remove the file"
+            ) from None
+        if found.stream != digest_of(setup) or found.part != (None if setup.part is None else setup.part.number):
+            raise InputError("--release", found=f"{place} holds a release of another state", remedy="give another name")
+    if not os.access(place.parent, os.W_OK | os.X_OK):
+        raise InputError("--release", found=f"nothing can be written beside {place}", remedy=_FOLDER)
+
+
+def write_release(place: Path, release: StreamRelease) -> None:
+    """Write a release to its place."""
+    write_bytes(place, release.to_bytes(), argument="--release")
 
 
 def publish(place: Path, facts: Mapping[str, object]) -> bool:

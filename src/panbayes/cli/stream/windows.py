@@ -10,6 +10,7 @@ import typer
 from panbayes.cli.arguments import AsJson
 from panbayes.cli.kernels import announce_compiling
 from panbayes.cli.stream.facts import known_users
+from panbayes.cli.stream.publishing import ReleaseFile, check_release_place, write_release
 from panbayes.cli.stream_files import State
 from panbayes.cli.text import aligned, emit, plural
 from panbayes.errors import InputError
@@ -89,7 +90,7 @@ def notes_of(setup: StreamSetup, answer: Answer) -> list[str]:
     return notes
 
 
-def turn(state: State, as_json: AsJson = False) -> None:
+def turn(state: State, released: ReleaseFile = None, as_json: AsJson = False) -> None:
     """End a period and begin the next: midnight, for a state of days.
 
     Where every period starts anew, the last release of the period is made first and shown, and the state is drawn anew;
@@ -97,6 +98,7 @@ def turn(state: State, as_json: AsJson = False) -> None:
 
     Examples:
         panbayes stream turn daily.state
+        panbayes stream turn daily.state --release yesterday.json
     """
     from panbayes.stream.state.core_dumps import forbid_dumps
 
@@ -109,7 +111,18 @@ def turn(state: State, as_json: AsJson = False) -> None:
         setup = estimator.setup
         if setup.forget:
             estimator.require_due()
-        answer = estimator.estimate() if setup.renews else None
+        answer: Answer | None = None
+        if released is not None:
+            if not setup.renews:
+                raise InputError("--release", found="this turn makes no release", remedy="give it to estimate")
+            check_release_place(released, state=state, setup=setup)
+        if setup.renews and (released is not None or setup.part is not None):
+            release = estimator.release()
+            if released is not None:
+                write_release(released, release)
+            answer = release if release.part is not None else release.estimate()
+        elif setup.renews:
+            answer = estimator.estimate()
         estimator.turn()
         turns, left = estimator.turns, estimator.releases_left
     shown = [] if answer is None else [*aligned(answer.lines(known_users(setup)), indent=0), *answer.notes()]
@@ -131,6 +144,8 @@ def look(
 
     Examples:
         panbayes stream look daily.state -o copy.json
+        panbayes stream look north.state -o north.copy
+        panbayes stream look south.state -o south.copy
     """
     from panbayes.stream.state.core_dumps import forbid_dumps
 
@@ -176,7 +191,10 @@ def portfolio(
         "at each state (in every period, where they start anew), all releases and all flipped copies.",
     ]
     if found.disjoint:
-        shown.append("States of different panels under one key share no user: of those the largest counts.")
+        shown.append(
+            "States of different panels under one key share no user, and nor do parts of one whole: of those the "
+            "largest counts."
+        )
     emit(
         {
             "total": str(found.total),

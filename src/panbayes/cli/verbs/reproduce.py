@@ -12,9 +12,10 @@ import typer
 
 from panbayes.cli.arguments import AsJson, make_folder
 from panbayes.cli.help import add_command
-from panbayes.cli.text import aligned, emit, plural
-from panbayes.errors import InputError, nearest
+from panbayes.cli.text import aligned, complain, emit, plural
+from panbayes.errors import ExitCode, InputError, nearest
 from panbayes.reproduce.experiment import Experiment, experiments
+from panbayes.reproduce.partition import PARTITIONS, TURNS, Partition
 from panbayes.reproduce.running import Outcome, Run, check_folder, run_experiment
 
 __all__ = ["register"]
@@ -51,6 +52,14 @@ def reproduce(
     workers: Annotated[
         int, typer.Option(metavar="NUMBER", help="How many processes compute.", min=1, max=_MOST_WORKERS)
     ] = 2,
+    partition: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="How the holders of Chapter 3 come to their records: turns as in the thesis, sizes (shares of unequal "
+            "size) or labels (ordered by an attribute).",
+        ),
+    ] = TURNS,
     as_json: AsJson = False,
 ) -> None:
     """Repeat what the thesis measured, and say of every sentence it tests whether it holds.
@@ -59,6 +68,9 @@ def reproduce(
     installed). A run that was interrupted goes on when the same command is given again; results that are there already
     are judged and drawn again, not computed. All randomness is simulated: nothing here is private, and nothing needs to
     be.
+
+    The experiments on Diabetes need the public table: what PANBAYES_DIABETES names in the environment, else it is
+    fetched. Where it cannot be had, all goes on without them, says so, and ends with exit code 2.
 
     Examples:
         panbayes reproduce list
@@ -76,17 +88,48 @@ def reproduce(
             "--output", found="is not given", remedy="name a folder for the results, such as -o reproduced"
         )
     chosen = list(known.values()) if name == _ALL else [known[name]]
+    run = Run(quick=quick, seed=seed, workers=workers, partition=_partition(partition, chosen))
+    left_out = _left_out(chosen, output, run)
+    if left_out and name != _ALL:
+        raise left_out[name]
     make_folder(output, argument="--output")
-    run = Run(quick=quick, seed=seed, workers=workers)
-    for experiment in chosen:
-        check_folder(experiment, output, run)
     with _progress() as shown:
-        outcomes = [run_experiment(one, output, run, shown(one)) for one in chosen]
+        outcomes = [run_experiment(one, output, run, shown(one)) for one in chosen if one.name not in left_out]
+    data: dict[str, object] = {one.experiment.name: _data(one, output) for one in outcomes}
+    data.update({left: {"left_out": str(reason)} for left, reason in left_out.items()})
     emit(
-        {one.experiment.name: _data(one, output) for one in outcomes},
+        data,
         [line for one in outcomes for line in _lines(one, run)] + _summary(outcomes, output),
         as_json=as_json,
     )
+    if left_out:
+        complain(*(f"error: {left} was left out: {reason}" for left, reason in left_out.items()))
+        raise typer.Exit(ExitCode.INPUT)
+
+
+def _partition(given: str, chosen: list[Experiment]) -> Partition:
+    """Return the partition of that name, if there are holders at all."""
+    found = next((one for one in PARTITIONS if one == given), None)
+    if found is None:
+        raise InputError("--partition", found=f'found "{given}"', remedy=nearest(given, PARTITIONS))
+    if found != TURNS and not any(one.partitioned for one in chosen):
+        raise InputError(
+            "--partition",
+            found=f"{chosen[0].name} has no holders who could share records",
+            remedy="leave it out, or choose an experiment of Chapter 3",
+        )
+    return found
+
+
+def _left_out(chosen: list[Experiment], output: Path, run: Run) -> dict[str, InputError]:
+    """Return which experiments lack the data they need, and why; those that are there already need none."""
+    lacking = {}
+    for experiment in [one for one in chosen if check_folder(one, output, run) is None]:
+        try:
+            experiment.ready()
+        except InputError as error:
+            lacking[experiment.name] = error
+    return lacking
 
 
 def _show_list(known: list[Experiment], *, as_json: bool) -> None:
@@ -122,7 +165,8 @@ def _data(outcome: Outcome, output: Path) -> dict[str, object]:
 
 def _lines(outcome: Outcome, run: Run) -> list[str]:
     repeated = outcome.experiment.repeated(quick=run.quick)
-    often = f" ({plural(repeated, 'repetition')})" if repeated else ""
+    how = f", {PARTITIONS[run.partition]}" if outcome.experiment.partitioned and run.partition != TURNS else ""
+    often = f" ({plural(repeated, 'repetition')}{how})" if repeated else ""
     lines = [f"{outcome.experiment.title}{often}"]
     for claim, verdict in zip(outcome.experiment.claims, outcome.verdicts, strict=True):
         lines.append(f"  {'confirmed' if verdict.confirmed else 'NOT CONFIRMED'}: {claim.sentence}")

@@ -10,7 +10,7 @@ from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.uncertainty.bounds import NOT_KEPT
 from panbayes.cli.arguments import AsJson, ModelFile
 from panbayes.cli.help import add_command
-from panbayes.cli.models import about, to_json
+from panbayes.cli.models import about, asked_for, to_json
 from panbayes.cli.text import aligned, emit
 
 __all__ = ["register"]
@@ -39,8 +39,12 @@ def show(model: ModelFile, as_json: AsJson = False) -> None:
         depends = ", ".join(names[parent] for parent in parents) or "-"
         known = [str(int(error.groups[child].max()) + 1), f"±{half[child]:.4f}"] if error else []
         rows.append((names[child], str(network.schema.sizes[child]), *known, depends))
-    described = ", ".join(f"{key}: {value}" for key, value in network.about.items() if key != "warning")
-    lines = [f"{model} ({described})" if described else str(model), *about(network), *aligned(rows)]
+    asked = asked_for(network)
+    plain = {key: value for key, value in network.about.items() if key != "warning" and key not in asked}
+    described = ", ".join(f"{key}: {value}" for key, value in plain.items())
+    lines = [f"{model} ({described})" if described else str(model)]
+    lines += [f'{key}: "{value}"' for key, value in asked.items()]
+    lines += [*about(network), *aligned(rows)]
     lines += [_GROUPS, _ERROR] if error else [NOT_KEPT]
     data = {"model": str(model), **to_json(network), "error": None}
     if error:

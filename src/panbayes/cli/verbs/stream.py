@@ -13,8 +13,18 @@ from panbayes.cli.kernels import announce_compiling
 from panbayes.cli.stream.facts import facts_of, filter_notes, known_users, lines_of
 from panbayes.cli.stream.hashed import Expect, Memory
 from panbayes.cli.stream.opening import Clock, Conditions, GroupList, Opening
+from panbayes.cli.stream.parts import OnePart, Parts, combine, make_states, part_paths
 from panbayes.cli.stream.planning import plan
-from panbayes.cli.stream.publishing import Publish, check_published, publish
+from panbayes.cli.stream.publishing import (
+    Publish,
+    ReleaseFile,
+    check_published,
+    check_release_place,
+    publish,
+    write_release,
+)
+from panbayes.cli.stream.serving import serve
+from panbayes.cli.stream.sites import union
 from panbayes.cli.stream.timing import due_facts, due_notes, due_of_state
 from panbayes.cli.stream.windows import (
     Eta,
@@ -71,7 +81,7 @@ def register(app: typer.Typer) -> None:
     """Add the group ``stream``."""
     group = new_group(HELP)
     add_command(group, open_, name="open")
-    for command in (feed, check, estimate, turn, look, info, portfolio, move, plan):
+    for command in (feed, check, estimate, combine, turn, look, union, info, portfolio, move, plan, serve):
         add_command(group, command)
     app.add_typer(group, name="stream")
 
@@ -138,6 +148,8 @@ def open_(
     where: Conditions = None,
     groups: GroupList = None,
     at: Clock = None,
+    parts: Parts = None,
+    part: OnePart = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a new state file.
@@ -155,12 +167,15 @@ def open_(
             --where country=DE
         panbayes stream open lands.state --universe hashed --epsilon 1 \\
             --groups country=DE,FR,IT
+        panbayes stream open large.state --universe hashed --epsilon 1 \\
+            --parts 2
+        panbayes stream open north.state --universe hashed --epsilon 4 \\
+            --flipped 1 --eta 2 --key 8f3a1c5e7b9d20468f3a1c5e7b9d2046
+        panbayes stream open south.state --universe hashed --epsilon 4 \\
+            --flipped 1 --eta 2 --key 8f3a1c5e7b9d20468f3a1c5e7b9d2046
     """
-    from panbayes.stream.statistics.methods.statistic import Answer
-    from panbayes.stream.stream_estimator import StreamEstimator
-
     announce_compiling()
-    setup = Opening(
+    setups = Opening(
         universe=universe,
         epsilon=epsilon,
         releases=releases,
@@ -182,16 +197,27 @@ def open_(
         where=where or [],
         groups=groups,
         at=at,
-    ).setup()
-    with StreamEstimator[Answer].start(state, setup) as started:
-        due = started.due()
+        parts=parts,
+        part=part,
+    ).setups()
+    places = [state] if parts is None else part_paths(state, parts)
+    due = make_states(places, setups)
+    setup, state = setups[0], places[0]
+    kept = "this one file" if parts is None else "each of these files"
+    named = str(state) if parts is None else f"{state} to {places[-1]}"
     emit(
-        {"state": str(state), **facts_of(setup), **due_facts(due), "releases_left": releases},
+        {
+            "state": str(state),
+            **({} if parts is None else {"states": [str(place) for place in places]}),
+            **facts_of(setup),
+            **due_facts(due),
+            "releases_left": releases,
+        },
         [
-            f"{state}: ready for {setup.universe.describe()}.",
+            f"{named}: ready for {setup.universe.describe()}.",
             *lines_of(setup, releases, due=due),
             *filter_notes(setup),
-            "Keep this one file and no copy of it: backups, snapshots and swap are looks too.",
+            f"Keep {kept} and no copy of it: backups, snapshots and swap are looks too.",
         ],
         as_json=as_json,
     )
@@ -236,6 +262,8 @@ def feed(
     told = IGNORED if known_users(setup) is not None else IGNORED_PANELS if setup.panels > 1 else IGNORED_LINES
     if isinstance(setup.universe, GroupedUniverse):
         told = IGNORED_GROUPS.format(setup.universe.groups.field)
+    if setup.part is not None:
+        told = f"this is {setup.part}, and passes over ids of the others; {told}"
     if setup.where:
         told = f"only events where {describe(setup.where)} count; {told}"
     shown = [f"{state}: fed; {told}."]
@@ -251,6 +279,7 @@ def estimate(
     ] = 0.95,
     repeat: Annotated[bool, typer.Option("--repeat", help="Show the last release again and spend none.")] = False,
     published: Publish = None,
+    released: ReleaseFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Release an estimate; with none left or none due, show the last one again.
@@ -262,6 +291,8 @@ def estimate(
         panbayes stream estimate visits.state
         panbayes stream estimate visits.state --repeat --confidence 0.99
         panbayes stream estimate visits.state --publish visitors.json
+        panbayes stream estimate large.1.state --release part1.json
+        panbayes stream estimate large.2.state --release part2.json
     """
     from panbayes.stream.state.core_dumps import forbid_dumps
 
@@ -275,15 +306,28 @@ def estimate(
     if published is not None:
         check_published(published, state=state)
     with StreamEstimator[Answer].open(state, writing=False) as estimator:
-        last = estimator.last(confidence=confidence) if repeat else None
-        if repeat and last is None:
+        if released is not None:
+            check_release_place(released, state=state, setup=estimator.setup)
+        if published is not None and estimator.setup.part is not None:
+            raise InputError("--publish", found="found with a part", remedy="give --release, and combine all parts")
+        if repeat and not estimator.released:
             raise InputError("--repeat", found="nothing was released yet", remedy="leave it out to release an estimate")
-        answer = last or estimator.estimate(confidence=confidence)
+        answer: Answer
+        if released is not None or estimator.setup.part is not None:
+            release = estimator.release(repeat=repeat)
+            if released is not None:
+                write_release(released, release)
+            answer = release if release.part is not None else release.estimate(confidence=confidence)
+        else:
+            last = estimator.last(confidence=confidence) if repeat else None
+            answer = last or estimator.estimate(confidence=confidence)
         universe = known_users(estimator.setup)
         notes = notes_of(estimator.setup, answer)
         due = estimator.due()
     notes += due_notes(due, answer.releases_left)
     facts = {**answer.facts(), **due_facts(due), "universe": universe, "notes": notes}
+    if released is not None:
+        notes.append(f"{released}: written.")
     if published is not None:
         changed = publish(published, facts)
         news = "written" if changed else "left as it is: the intervals overlap, so nothing is known to have changed"

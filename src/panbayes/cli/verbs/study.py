@@ -10,12 +10,12 @@ import typer
 
 from panbayes.cli.arguments import AsJson
 from panbayes.cli.help import add_command, new_group
-from panbayes.cli.study_file import chosen_keys, study_text
-from panbayes.cli.text import aligned, emit, plural
+from panbayes.cli.study_facts import asks, facts, round_trips
+from panbayes.cli.study_file import study_text
+from panbayes.cli.text import aligned, emit
 from panbayes.consortium.agreement.study import Study
 from panbayes.errors import InputError
 from panbayes.files import write_text
-from panbayes.privacy.statement import neighbours, show_pair
 from panbayes.privacy.written import parse_epsilon
 from panbayes.schema.schema import Schema
 
@@ -105,7 +105,7 @@ def show(
             "private": agreed.private,
             "grant": None if grant is None else grant.json(),
             "schema_status": agreed.schema.status,
-            "round_trips": dict(zip(("any_number", "each_holder"), _round_trips(agreed), strict=True)),
+            "round_trips": dict(zip(("any_number", "each_holder"), round_trips(agreed), strict=True)),
             "asks": [
                 {
                     "kind": stage.kind,
@@ -117,57 +117,6 @@ def show(
             ],
             "content": agreed.canonical(),
         },
-        [f"{study}: {agreed.name}.", *aligned(_facts(agreed)), *_asks(agreed)],
+        [f"{study}: {agreed.name}.", *aligned(facts(agreed)), *asks(agreed)],
         as_json=as_json,
     )
-
-
-def _facts(study: Study) -> list[tuple[str, str]]:
-    schema, unit = study.schema, study.schema.unit
-    cost = f"{_promise(study)} for every person, of each holder that takes part" if study.private else "NOT PRIVATE"
-    if unit is not None:
-        cost += f"; a person has at most {plural(unit.max_records, 'record')}"
-    chosen = ", ".join(f"{key} = {value}" for key, value in chosen_keys(study).items() if key != "epsilon")
-    return [
-        *study.about.given.items(),
-        ("strategy", f"{study.strategy}: {study.how.summary}"),
-        ("costs", cost),
-        ("protects", neighbours(study.adjacency, unit="person" if unit else "record")),
-        *([("waits for", _waits(study))] if study.private else []),
-        *([("if one is missing", study.when_missing)] if study.private and study.missing != "wait" else []),
-        ("schema", f"{schema.name} ({schema.status}), {plural(len(schema), 'attribute')}"),
-        *([("chosen", chosen)] if chosen else []),
-        ("hash", study.hash),
-    ]
-
-
-def _round_trips(study: Study) -> tuple[int, int]:
-    """Return how often holders are waited for at most: whatever their number, and more for every one of them."""
-    if not study.private:
-        return 0, 0
-    one, two = study.plan.round_trips(1), study.plan.round_trips(2)
-    return 2 * one - two, two - one
-
-
-def _waits(study: Study) -> str:
-    common, each = _round_trips(study)
-    if not each:
-        return f"at most {plural(common, 'round trip')}, whatever the number of holders"
-    return f"at most {plural(common, 'round trip')}, and {each} more for every holder, which choose in turns"
-
-
-def _promise(study: Study) -> str:
-    if not study.delta or study.epsilon is None:
-        return str(study.grant)
-    return f"{show_pair(study.epsilon, study.delta)}, through {study.grant},"
-
-
-def _asks(study: Study) -> list[str]:
-    """Say what each holder is asked for, from the study's plan."""
-    if not study.private:
-        return []
-    rows = [("times at most", "asks each holder for", "each at most", "at")]
-    for stage in study.plan.stages:
-        loss = f"any part of {study.grant}, all together" if stage.loss is None else f"{stage.loss} each time"
-        rows.append((str(stage.times), stage.words, stage.most, loss))
-    return aligned(rows)

@@ -12,9 +12,7 @@ The holder's file is read again before each letter: who is taken out of it has n
 
 The answer's letter follows from the question's and from the reply, which the ledger keeps. So whatever ends the agent,
 and wherever, the same question gets the same letter again, unless it is sealed, which no two letters are alike.
-
-What is turned away is counted by kind, in memory first and in the ledger once a minute: a flood of letters is neither
-a flood of writes, nor does a letter that lies there count twice.
+What is turned away is counted by kind, each letter once (:mod:`panbayes.consortium.agent.strangers`).
 """
 
 from __future__ import annotations
@@ -35,6 +33,7 @@ from panbayes.consortium.agent.overruns import write_overrun
 from panbayes.consortium.agent.pipe import Done, Job, Promise, Said, Taken
 from panbayes.consortium.agent.proposals import NotArrivedError, Proposed
 from panbayes.consortium.agent.slots import Slot
+from panbayes.consortium.agent.strangers import Strangers
 from panbayes.consortium.agent.studies import Studies
 from panbayes.consortium.holder.ledger.events import Stranger
 from panbayes.consortium.post.letters import Header, Letter, Signed
@@ -124,12 +123,17 @@ class Agent:
         self._again = again
         self._kept = holder.post("studies").path
         self._holds = Holds(clock.monotonic, again=again)
-        self._unsaid: Counter[Stranger] = Counter()
+        self._strangers = Strangers(holder)
         self._flushed = clock.monotonic()
         self._late: list[_Outgoing] = []
         self._awaited: dict[str, Header] = {}
         self._told: set[str] = set()
         self._seen: object = self._look()
+
+    @property
+    def studies_waiting(self) -> int:
+        """Of how many studies questions wait, for officers or for better times."""
+        return len({header.study for header in self._awaited.values()})
 
     def turn(self, *, seconds: float) -> bool:
         """Take what has arrived, waiting up to ``seconds`` for it, and deal with it; tell whether anything had.
@@ -158,13 +162,10 @@ class Agent:
     def flush(self) -> None:
         """Write down how many were turned away."""
         self._flushed = self._clock.monotonic()
-        if not self._unsaid or self._simulated:
+        if self._simulated:
             return
         try:
-            with self._holder.ledger() as ledger:
-                for what in list(self._unsaid):
-                    ledger.count_strangers(what, self._unsaid[what])
-                    del self._unsaid[what]
+            self._strangers.write(self._holder)
         except PanbayesError as error:
             self._say(str(error))
 
@@ -230,7 +231,7 @@ class Agent:
         """Keep a letter that proposes a study, for an officer to decide."""
         before = self._look()
         try:
-            proposed = self._studies.keep(arrived.letter)
+            study = self._studies.keep(arrived.letter).study
         except NotArrivedError as error:
             self._turn_away(arrived, error.what)
         except PanbayesError as error:
@@ -240,7 +241,7 @@ class Agent:
             self._holds.for_good(arrived.known_by)
             if self._look() != before:
                 self.did.studies += 1
-                self._note(f"a study has come: {proposed.study.name} ({proposed.study.hash[:12]})")
+                self._note(f"a study has come: {study.name} ({study.hash[:12]}); look with panbayes holder pending")
 
     def _settle(self, arrived: Arrived) -> bool:
         """Answer a question, or do not; tell whether it was taken up."""
@@ -260,8 +261,7 @@ class Agent:
         with self._holder.ledger() as ledger:
             proposed = agreed_to(asked.header, self._holder, self._studies, ledger)
         if proposed is None:
-            if arrived.known_by not in self.did.waiting:
-                self._unsaid["unapproved"] += 1
+            self._strangers.count("unapproved", arrived)
             self._wait(arrived, asked.header)
             return False
         if self._holder.seal and not proposed.proposal.sealing:
@@ -302,8 +302,7 @@ class Agent:
                 case Promise(seconds):
                     promised = seconds
                 case Done():
-                    slot = Slot.promised(taken_up=taken_up, seconds=promised, grid=float(self._holder.time.grid))
-                    return said, slot
+                    return said, Slot.promised(taken_up=taken_up, seconds=promised, grid=float(self._holder.time.grid))
         raise InternalError("the process that computes ended without a word")
 
     def _letter(self, arrived: Arrived, proposed: Proposed, asked: Asked, done: Done) -> _Outgoing:
@@ -329,7 +328,7 @@ class Agent:
                 ledger.write_event("repeated", sizes, study=study, asker=asker, question=question)
             elif done.became == "refused":
                 ledger.write_event("refused", {"code": done.code, **sizes}, study=study, asker=asker, question=question)
-            slots = slot.number(ready=self._clock.monotonic())
+            slots = max(slot.number(ready=self._clock.monotonic()), done.stuck)
             if slots > 1:
                 self._say(write_overrun(ledger, study=study, asker=asker, question=question, slots=slots))
 
@@ -382,13 +381,14 @@ class Agent:
         self.did.waiting.add(arrived.known_by)
         self._awaited[arrived.known_by] = header
         while len(self._awaited) > MAX_HELD:
-            self._awaited.pop(next(iter(self._awaited)))
+            self.did.waiting.discard(oldest := next(iter(self._awaited)))
+            del self._awaited[oldest]
         self._holds.for_now(arrived.known_by, firmly=firmly)
 
     def _turn_away(self, arrived: Arrived, what: Stranger) -> None:
-        """Count a letter that counts as not arrived, once."""
+        """Count a letter that counts as not arrived."""
         self.did.turned_away += 1
-        self._unsaid[what] += 1
+        self._strangers.count(what, arrived)
         self._holds.for_good(arrived.known_by)
 
 

@@ -128,6 +128,7 @@ class HolderFile:
                 found="has another name, key, state or mailbox than when the agent began",
                 remedy="start the agent again: until then it answers nothing",
             )
+        found.home.extend(self.home)
         return found
 
     def check_own_key(self) -> None:
@@ -170,6 +171,11 @@ class HolderFile:
         """Where ledger and letters are kept."""
         return self.folder / check_path(self.state, argument="state")
 
+    @cached_property
+    def home(self) -> list[tuple[int, int]]:
+        """What the state's folder is known by to the system, once it was used."""
+        return []
+
     @property
     def consents(self) -> Path:
         """Where officers' statements and signatures are kept, for whoever checks them without panbayes."""
@@ -195,7 +201,17 @@ class HolderFile:
         return Folder(folder, argument=f"{self.file}, state")
 
     def private_folder(self, folder: Path) -> Path:
-        """Make a folder of the state, and those above it up to the state itself, for the holder alone."""
+        """Make a folder of the state, and those above it up to the state itself, for the holder alone.
+
+        A state that was used before and is another now, for its disk was unmounted under an agent that runs, say, is
+        refused: a ledger that is made there would know nothing of what was spent.
+        """
+        if self.home and self.home != _known_by(self.state_folder):
+            raise LedgerError(
+                str(self.state_folder),
+                found="is another folder than before, or is gone",
+                remedy="see that its disk is mounted and its folder in place, then start this again",
+            )
         with writing(folder, argument=f"{self.file}, state", remedy="give a folder that you may write to"):
             self.state_folder.parent.mkdir(parents=True, exist_ok=True)
             for part in (
@@ -203,6 +219,8 @@ class HolderFile:
                 folder.relative_to(self.state_folder),
             ):
                 (self.state_folder / part).mkdir(mode=0o700, exist_ok=True)
+        if not self.home:
+            self.home.extend(_known_by(self.state_folder))
         return folder
 
     def ledger(self) -> Ledger:
@@ -236,6 +254,15 @@ class HolderFile:
             ledger.close()
             raise
         return ledger
+
+
+def _known_by(folder: Path) -> list[tuple[int, int]]:
+    """Return what a folder is known by to the system; nothing if it is not there."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return []
+    return [(found.st_dev, found.st_ino)]
 
 
 def _lasting(holder: HolderFile) -> tuple[object, ...]:

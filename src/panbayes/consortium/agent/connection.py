@@ -255,17 +255,18 @@ def _proxy_for(address: Address) -> _Proxy | None:
     url = getproxies().get("https") if address.tls else None
     if not url or proxy_bypass(f"{address.host}:{address.port}"):
         return None
+    credentials = None
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
-        host, port = parts.hostname, parts.port
+        host, port = parts.hostname or "", parts.port
+        host.encode("idna")  # as the system will be asked for it
+        if parts.username is not None:
+            told = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            credentials = base64.b64encode(told.encode()).decode()
     except ValueError:
-        host, port, parts = None, None, urlsplit("")
+        host, port, parts = "", None, urlsplit("")
     if parts.scheme != "http" or not host:
         raise ProxyError("HTTPS_PROXY is no URL such as http://proxy.example:3128")
-    credentials = None
-    if parts.username is not None:
-        told = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        credentials = base64.b64encode(told.encode()).decode()
     return _Proxy(host, port or 80, credentials)
 
 

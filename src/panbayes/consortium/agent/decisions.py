@@ -29,7 +29,7 @@ from panbayes.consortium.post.keys import PublicKey
 from panbayes.consortium.post.letters import Header, Letter, Signed
 from panbayes.consortium.post.proposal import Approval, OfficerSignature, encode
 from panbayes.consortium.post.signatures import signer, verify
-from panbayes.errors import InputError
+from panbayes.errors import InputError, can_be_seen
 from panbayes.files import write_text
 
 __all__ = [
@@ -198,8 +198,12 @@ def send_approval(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> boo
 
 def check_reason(text: str, *, argument: str) -> str:
     """Return a reason or a name that a person gave; refuse one that cannot be read in one line."""
-    if len(text) > MAX_REASON or not text.isprintable():
-        raise InputError(argument, found="found more than a line", remedy=f"give at most {MAX_REASON} characters")
+    if len(text) > MAX_REASON or not can_be_seen(text):
+        raise InputError(
+            argument,
+            found="found more than a line, or what cannot be seen",
+            remedy=f"give at most {MAX_REASON} characters",
+        )
     return text
 
 

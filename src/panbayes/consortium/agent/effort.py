@@ -37,6 +37,7 @@ from panbayes.consortium.agreement.limits import MAX_CELLS, cells_of_grouped, ce
 from panbayes.consortium.holder.query_checks import MAX_CANDIDATES
 from panbayes.consortium.protocol.queries import (
     GroupedTablesQuery,
+    LinearChoiceQuery,
     ModelQuery,
     ParentChoiceQuery,
     Query,
@@ -80,6 +81,10 @@ def effort_of(query: Query | None, schema: Schema, *, length: int) -> Effort:
             placed, left = len(query.placed), max(len(sizes) - len(query.placed), 0)
             sets = math.comb(placed, min(query.degree, placed))
             return _bounded(length, left * sets, left * sets * (1 + _largest(sizes, query.degree)), 1)
+        case LinearChoiceQuery():
+            placed, left = len(query.placed), max(len(sizes) - len(query.placed), 0)
+            sets = math.comb(placed, min(query.degree, placed))
+            return _bounded(length, left * placed, left * (placed + sets * (1 + query.degree)), 1)
         case ModelQuery():
             return _model(query, sizes, length)
         case GroupedTablesQuery():

@@ -6,7 +6,7 @@ ready, then its :class:`Promise`, then what became of the question, :class:`Done
 
 from __future__ import annotations
 
-from typing import IO, Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +14,20 @@ from msgspec import Struct
 from panbayes.consortium.post.letters import LIMITS
 from panbayes.errors import InternalError
 
-__all__ = ["MAX_FRAME", "Became", "Done", "Job", "Promise", "Said", "Taken", "receive_job", "receive_said", "send"]
+__all__ = [
+    "MAX_FRAME",
+    "Became",
+    "Done",
+    "Job",
+    "Promise",
+    "Reads",
+    "Said",
+    "Taken",
+    "Writes",
+    "receive_job",
+    "receive_said",
+    "send",
+]
 
 MAX_FRAME: Final = LIMITS["answer"] + 2**20
 """Bytes of a message at most."""
@@ -24,6 +37,26 @@ _LENGTH: Final = 8
 Became: TypeAlias = Literal["answered", "repeated", "refused", "withheld", "misaddressed"]
 """What became of a question: it got an answer, the one it had before, or a refusal on public grounds; or nothing, for
 reasons that are the holder's own, or because it is not the question that its letter says."""
+
+
+class Reads(Protocol):
+    """What bytes are read from: all that are asked for, or fewer at the end."""
+
+    def read(self, size: int, /) -> bytes:
+        """Read so many."""
+        ...
+
+
+class Writes(Protocol):
+    """What bytes are written to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write all of them."""
+        ...
+
+    def flush(self) -> None:
+        """Let them leave."""
+        ...
 
 
 class _Message(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,7 +89,8 @@ class Promise(_Message, frozen=True, tag="promise"):
 class Done(_Message, frozen=True, tag="done"):
     """What became of the question, by its id, with the ``code`` of a refusal and the ``reply`` that may leave.
 
-    ``trouble`` is what went wrong, in a line for the holder's eyes.
+    ``trouble`` is what went wrong, in a line for the holder's eyes. ``stuck`` is 0 but where the process was ended: how
+    many times what it promised it had had.
     """
 
     became: Became
@@ -64,6 +98,7 @@ class Done(_Message, frozen=True, tag="done"):
     code: str = ""
     reply: bytes = b""
     trouble: str = ""
+    stuck: int = 0
 
 
 Said: TypeAlias = Taken | Promise | Done
@@ -72,7 +107,7 @@ _JOB: Final = msgspec.msgpack.Decoder(Job)
 _SAID: Final[msgspec.msgpack.Decoder[Said]] = msgspec.msgpack.Decoder(Said)
 
 
-def send(pipe: IO[bytes], message: Job | Said) -> None:
+def send(pipe: Writes, message: Job | Said) -> None:
     """Write a message."""
     data = msgspec.msgpack.encode(message)
     if len(data) > MAX_FRAME:
@@ -82,19 +117,19 @@ def send(pipe: IO[bytes], message: Job | Said) -> None:
     pipe.flush()
 
 
-def receive_job(pipe: IO[bytes]) -> Job | None:
+def receive_job(pipe: Reads) -> Job | None:
     """Read a job; None if the agent has ended, in the middle of one or between two."""
     data = _receive(pipe)
     return None if data is None else _JOB.decode(data)
 
 
-def receive_said(pipe: IO[bytes]) -> Said | None:
+def receive_said(pipe: Reads) -> Said | None:
     """Read what the process that computes says; None if it has ended."""
     data = _receive(pipe)
     return None if data is None else _SAID.decode(data)
 
 
-def _receive(pipe: IO[bytes]) -> bytes | None:
+def _receive(pipe: Reads) -> bytes | None:
     head = pipe.read(_LENGTH)
     if len(head) < _LENGTH:
         return None

@@ -6,14 +6,16 @@ what comes is kept until the agent collects it, and until it does so again the l
 A poll is cut short for one reason only: the agent wants a letter again that it did not want before, because its officer
 has decided something. After an answer was handed over that is not needed: its question will not come.
 
-After an error the next poll waits a second, then two, up to a minute.
+After an error, whatever kind of one, the next poll waits a second, then two, up to a minute. Nothing ends the thread
+but who closes it: an agent that no longer polls would wait for ever and say nothing.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from panbayes.consortium.agent.carrier import Arrived, CarrierError
@@ -117,7 +119,8 @@ class Polling:
                 self._answered &= self._asked
             began, waits = time.monotonic(), self._seconds if self._replied else 0
             try:
-                arrived = self._fetch(self._asked, waits)
+                with _told():
+                    arrived = self._fetch(self._asked, waits)
             except CarrierError as error:
                 with self._changed:
                     if not self._cut_short and not self._closed:
@@ -141,3 +144,18 @@ class Polling:
             self._kept[arrived.known_by] = arrived
         else:
             self._passed.add(arrived.known_by)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell of what no carrier should raise, a lack of memory or a bug, as of what one does, by the name of its kind."""
+    try:
+        yield
+    except CarrierError:
+        raise
+    except Exception as error:
+        raise CarrierError(
+            "mailbox",
+            found=f"a poll failed by an internal error, {type(error).__name__}",
+            remedy="it is tried again; if that goes on, start the agent again",
+        ) from error

@@ -28,7 +28,7 @@ from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event
 from panbayes.privacy.loss import Loss, total
 from panbayes.privacy.odds import even_odds
-from panbayes.privacy.statement import show_pair
+from panbayes.privacy.written import rounded
 
 __all__ = ["Account", "Paragraph", "consent_words"]
 
@@ -220,7 +220,9 @@ def _promise(study: Study) -> str:
     """Say what the study may spend, and what that means."""
     if study.epsilon is None:
         raise ValueError("a study without ε promises nothing")
-    named = show_pair(study.epsilon, study.delta) if study.delta else str(study.grant)
+    named = study.grant.plain()
+    if study.delta:
+        named = f"(ε, δ) = ({rounded(study.epsilon)}, {rounded(study.delta)})"
     rarely = f"{_rarely(study)}, " if study.delta else ""
     return f"{named}: {rarely}a guess that was 50 : 50 becomes {_most(even_odds(study.grant, delta=study.delta))}"
 
@@ -245,13 +247,14 @@ def _most(odds: str) -> str:
 
 
 def _limit(account: Account) -> Iterator[str]:
-    yield f"All studies together may spend {account.cap}. Privacy spent so far: {account.spent}."
+    cap, grant = account.cap.plain(up=False), account.grant.plain()
+    yield f"All studies together may spend {cap}. Privacy spent so far: {account.spent.plain()}."
     if account.own is not None:
-        yield f"This study has begun, and has spent {account.own.spent} of its {account.grant}."
+        yield f"This study has begun, and has spent {account.own.spent.plain()} of its {grant}."
     if account.elsewhere.amount > 0:
-        yield f"Kept for other studies that have begun, with what they have spent: {account.elsewhere}."
+        yield f"Kept for other studies that have begun, with what they have spent: {account.elsewhere.plain()}."
     if account.promised.amount > 0:
-        yield f"Others are approved and have not begun: {account.promised}; who begins first has it."
+        yield f"Others are approved and have not begun: {account.promised.plain()}; who begins first has it."
     if account.rivals:
         named = shortened(account.rivals, width=NAMES)
         yield (
@@ -265,13 +268,15 @@ def _limit(account: Account) -> Iterator[str]:
         )
     elif not account.countable:
         yield (
-            f"THIS STUDY DOES NOT FIT: it may spend {account.grant}, and your limit is not in {account.grant.letter}: "
+            f"THIS STUDY DOES NOT FIT: it may spend {grant}, and your limit is not in {account.grant.letter}: "
             f'give a cap such as "{account.grant.key}=…". None of its questions would be answered.'
         )
     elif not account.fits:
-        yield f"THIS STUDY DOES NOT FIT: it may spend {account.grant}. None of its questions would be answered."
+        yield f"THIS STUDY DOES NOT FIT: it may spend {grant}. None of its questions would be answered."
     else:
-        yield f"This study may spend {account.grant}; privacy left after it: {account.left}."
+        yield f"This study may spend {grant}; privacy left after it: {account.left.plain(up=False)}."
+    if "ρ" in (account.cap.letter, account.grant.letter):
+        yield "(ρ is the measure in which the losses of studies with a δ are added up.)"
 
 
 def _noise(study: Study) -> Iterator[str]:

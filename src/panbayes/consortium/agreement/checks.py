@@ -55,8 +55,9 @@ def check_degree(terms: Terms, *, automatic: bool = False) -> None:
 
 
 def check_score(terms: Terms) -> None:
-    """Refuse a score that is not defined for the schema."""
+    """Refuse a score that is not defined for the schema, or not of a table alone."""
     known = scores()
+    terms.check_choice("score", known)
     if known[terms.score].binary_child and max(terms.schema.sizes) > 2:
         others = " or ".join(f'"{name}"' for name, score in known.items() if not score.binary_child)
         raise terms.error(

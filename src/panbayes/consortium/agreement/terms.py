@@ -28,7 +28,19 @@ from panbayes.schema.schema import Schema
 from panbayes.schema.toml_reader import Section
 from panbayes.schema.toml_writer import toml_value
 
-__all__ = ["CLIPS", "LEARNERS", "STUDY_VERSION", "Choices", "Clip", "Degree", "Learner", "Missing", "Terms", "granted"]
+__all__ = [
+    "CLIPS",
+    "LEARNERS",
+    "LINEAR",
+    "STUDY_VERSION",
+    "Choices",
+    "Clip",
+    "Degree",
+    "Learner",
+    "Missing",
+    "Terms",
+    "granted",
+]
 
 STUDY_VERSION: Final = 1
 
@@ -39,6 +51,9 @@ Choices: TypeAlias = Literal["together", "turns"]
 Missing: TypeAlias = Literal["wait", "stop", "continue"]
 LEARNERS: Final[tuple[Learner, ...]] = get_args(Learner)
 CLIPS: Final[tuple[Clip, ...]] = get_args(Clip)
+
+LINEAR: Final = "linear"
+"""The score that adds up over holders; it needs what is expected beside a table, so votes alone know it."""
 
 
 def _schema_file() -> Kind[Schema]:
@@ -91,7 +106,11 @@ class Terms:
     ] = Fraction(1, 2)
     score: Annotated[
         str,
-        Key(choice(tuple(scores())), "what makes a good parent: mutual information, R, or F (binary attributes only)"),
+        Key(
+            choice((*scores(), LINEAR)),
+            "what makes a good parent: mutual information, R, or F (binary attributes only); or, for votes only, a "
+            "linear score, which adds up over holders",
+        ),
     ] = "I"
     mechanism: Annotated[Rule, Key(choice(get_args(Rule)), "how a parent is chosen")] = "permute-and-flip"
     clip: Annotated[
@@ -242,7 +261,7 @@ class Terms:
     def _check(self) -> None:
         if not str(self.name).strip():
             raise self.error("name", "found an empty text", "give the study a name")
-        self.check_choice("score", scores())
+        self.check_choice("score", (*scores(), LINEAR))
         self.check_choice("mechanism", get_args(Rule))
         self.check_choice("clip", CLIPS)
         self.check_choice("learner", LEARNERS)

@@ -17,11 +17,15 @@ __all__ = ["Asked", "Attendance", "attendance_notes"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A query that was put to a holder in a round, and whether an answer was taken."""
+    """A query that was put to a holder in a round, and whether an answer was taken.
+
+    ``unusable`` says why the answer that it signed was not, if it signed one.
+    """
 
     round_number: int
     query: Query
     answered: bool
+    unusable: str = ""
 
 
 Attendance: TypeAlias = Mapping[str, Sequence[Asked]]
@@ -45,10 +49,16 @@ def attendance_notes(attendance: Attendance) -> list[str]:
         *(
             f"Of {every}, {name} took part in {_span([one.round_number for one in asked if one.answered])}: what it "
             f"was asked in {_span([one.round_number for one in asked if not one.answered])} counts as spent."
+            f"{''.join(map(_signed, asked))}"
             for name, asked in missing.items()
         ),
         "That a holder drops out may itself depend on its data; no ε covers what that tells.",
     ]
+
+
+def _signed(asked: Asked) -> str:
+    """Say why a holder is missing that did answer."""
+    return f" It signed an answer that cannot be used: {asked.unusable}." if asked.unusable else ""
 
 
 def _span(rounds: Sequence[int]) -> str:

@@ -38,6 +38,12 @@ class Course(Protocol):
         business alone: strategies know nothing of it.
         """
 
+    def unusable(self, name: str, question: str, /) -> str:
+        """Say why what a holder signed as its answer to a question cannot be used; nothing if that is not so.
+
+        It is the holder's one answer to it, and stays so: this is kept as long as who took part is.
+        """
+
 
 class ShortCourse:
     """The course of a run that ends with its process, where nobody is waited for.
@@ -63,3 +69,7 @@ class ShortCourse:
     def overdue(self, _place: int, /) -> bool:
         """Tell that an asking has time: whoever can be asked here answers at once, or never will."""
         return False
+
+    def unusable(self, _name: str, _question: str, /) -> str:
+        """Say nothing: what a holder answers here is not signed, and ends the run."""
+        return ""

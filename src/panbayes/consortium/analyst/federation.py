@@ -8,6 +8,8 @@ releases, after checking each (:mod:`panbayes.consortium.analyst.reply_checks`).
   words;
 * :class:`~panbayes.errors.HolderFailedError` (exit code 4) if a holder could not be reached, answered with
   something that is no answer, contradicted an answer it gave before, or simulated its noise;
+* :class:`~panbayes.errors.HolderOutError` (exit code 4) if the only answer that a holder will ever give, for it is
+  signed, cannot be used;
 * :class:`~panbayes.errors.HolderWaitingError` (exit code 6) if some have not answered yet, and nothing worse happened.
 
 Where several holders refuse or fail in one round, the error is about the first by name; all of them were asked.
@@ -18,7 +20,8 @@ without those that have given no answer by then, if enough are left. How long th
 is told by a :class:`~panbayes.consortium.analyst.course.Course`; it is settled, on disk, before releases are handed
 back. A holder that is left out once is never asked again in the run, and what it answers later is not looked at. One
 that refused or answered garbage is left out in the same way once its time is over: until then people can mend it, and
-after that one holder without room under its cap must not hold up all others.
+after that one holder without room under its cap must not hold up all others. One whose signed answer cannot be used
+can mend nothing: where the study goes on without those that are missing, and enough are left, it is missing at once.
 
 Heads: every release carries the head of its holder's ledger. :attr:`Federation.heads` keeps them; a holder that later
 cannot show a chain with these heads in it has restored or rewritten its ledger.
@@ -43,6 +46,7 @@ from panbayes.consortium.protocol.transport import Ask
 from panbayes.errors import (
     HolderError,
     HolderFailedError,
+    HolderOutError,
     HolderRefusedError,
     HolderWaitingError,
     InputError,
@@ -141,12 +145,13 @@ class Federation:
         found = self._outcomes(self._among(queries, settled), round_number)
         failed = {name: outcome for name, outcome in found.items() if isinstance(outcome, HolderError)}
         if failed and (settled is not None or not self._goes_on_without(failed)):
-            raise _worst(failed)
+            raise _worst(self._that_matter(failed) or failed)
         releases = {name: outcome for name, outcome in found.items() if not isinstance(outcome, HolderError)}
         if settled is None:
             self._course.settle(self._place, tuple(releases))
         for name, query in queries.items():
-            self._asked[name].append(Asked(round_number, query, name in releases))
+            why = "" if name in releases else self._course.unusable(name, self._question(query, round_number).id)
+            self._asked[name].append(Asked(round_number, query, name in releases, why))
         self._place += 1
         return releases
 
@@ -168,15 +173,29 @@ class Federation:
         letters: dict[int, tuple[Question, bytes]] = {}
         for query in queries.values():
             if id(query) not in letters:
-                asked = question(query, study=self._study.hash, round_number=round_number)
+                asked = self._question(query, round_number)
                 letters[id(query)] = asked, encode(asked)
         with ThreadPoolExecutor(max(1, min(len(queries), MAX_THREADS)), thread_name_prefix="ask") as threads:
             found = threads.map(lambda name: self._ask_one(name, *letters[id(queries[name])]), queries)
             return dict(zip(queries, found, strict=True))
 
+    def _question(self, query: Query, round_number: int) -> Question:
+        return question(query, study=self._study.hash, round_number=round_number)
+
+    def _that_matter(self, failed: Mapping[str, HolderError]) -> Mapping[str, HolderError]:
+        """Return what is to be told of: not who is out, where the run will go on without."""
+        others = {name: error for name, error in failed.items() if not isinstance(error, HolderOutError)}
+        return others if self._can_do_without(len(failed) - len(others)) else failed
+
+    def _can_do_without(self, number: int) -> bool:
+        """Tell whether the study may go on without so many of those that take part now."""
+        return self._study.missing == "continue" and len(self.names) - number >= (self._study.quorum or 1)
+
     def _goes_on_without(self, failed: Mapping[str, HolderError]) -> bool:
         """Tell whether the study lets the run go on without those that ``failed``, and their time is over."""
         study = self._study
+        if not self._that_matter(failed):
+            return True
         if study.missing == "wait" or not self._course.overdue(self._place):
             return False
         if study.missing == "stop":
@@ -187,7 +206,7 @@ class Federation:
             raise HolderFailedError(
                 silent[0], f"has not answered within {study.hours}, and the study stops then{others}"
             )
-        return len(self.names) - len(failed) >= (study.quorum or 1)
+        return self._can_do_without(len(failed))
 
     def _ask_one(self, name: str, asked: Question, data: bytes) -> Release | HolderError:
         try:
@@ -208,6 +227,8 @@ class Federation:
             traffic.bytes_received += len(reply)
         except HolderWaitingError:
             raise HolderWaitingError(name) from None
+        except HolderOutError:
+            raise
         except InputError:
             raise  # Something on this side is wrong, such as a full disk: no holder is left out for it.
         except Exception as error:
@@ -220,7 +241,7 @@ class Federation:
         reply, known = decode_reply(data), self._known[name]
         check_reply(reply, asked, self._study, simulated=self._simulated, size=known.size)
         if isinstance(reply, Refusal):
-            raise HolderRefusedError(name, code=reply.code, text=_printable(reply.text))
+            raise HolderRefusedError(name, code=reply.code, text=reply.text)
         digest = hashlib.sha256(data).digest()
         if known.replies.setdefault(asked.id, digest) != digest:
             raise GarbageError("the same question was answered differently before: its ledger was restored or lost")
@@ -233,8 +254,3 @@ def _worst(failed: Mapping[str, HolderError]) -> HolderError:
     """Return what is to be said: the first refusal or failure by name, or else who is waited for."""
     told = [error for error in failed.values() if not isinstance(error, HolderWaitingError)]
     return min(told, key=lambda error: error.holder) if told else HolderWaitingError(*failed)
-
-
-def _printable(text: str) -> str:
-    """Keep a holder's words from playing tricks on a terminal."""
-    return "".join(character if character.isprintable() else "?" for character in text)

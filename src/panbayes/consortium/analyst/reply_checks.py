@@ -25,6 +25,7 @@ from panbayes.consortium.protocol.envelope import Question, Refusal, Release, Re
 from panbayes.consortium.protocol.queries import (
     GroupedTablesQuery,
     Grouping,
+    LinearChoiceQuery,
     ModelQuery,
     Pair,
     ParentChoiceQuery,
@@ -74,7 +75,7 @@ def check_release(release: Release, query: Query, sizes: Sequence[int]) -> None:
     match query, release.answer:
         case TablesQuery(), TablesAnswer():
             _check_cells(release.answer.cells, query.sets, sizes, clipped=query.clip)
-        case ParentChoiceQuery(), ParentChoiceAnswer():
+        case ParentChoiceQuery() | LinearChoiceQuery(), ParentChoiceAnswer():
             _check_pair(release.answer.pair, query.placed, query.degree, sizes, fewer=False)
         case ModelQuery(), ModelAnswer():
             _check_model(release.answer, query, sizes)

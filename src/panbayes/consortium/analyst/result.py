@@ -82,9 +82,10 @@ def finish(
 
 
 def about(study: Study, holders: Mapping[str, object]) -> dict[str, str]:
-    """Return the few words that go with a network."""
+    """Return the few words that go with a network; who asked and why, as the study says, under ``study purpose``, …"""
     target = {"target": study.target} if study.target is not None and "target" in study.how.reads else {}
-    return {"study": study.name, "strategy": study.strategy, **target, "holders": ", ".join(sorted(holders))}
+    asked = {f"study {name}": text for name, text in study.about.given.items()}
+    return {"study": study.name, "strategy": study.strategy, **target, "holders": ", ".join(sorted(holders)), **asked}
 
 
 def state(

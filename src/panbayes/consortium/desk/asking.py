@@ -2,10 +2,14 @@
 
 A question becomes a letter to one holder, numbered 1, 2, 3, … per study and holder, and lies in the folder until an
 answer lies there too. The answer is taken if it is signed by the holder's enrolled key, says the same study, analyst,
-holder, round and number, replies to this very letter, is no larger than the study's answers can be, and can be an
-answer to what was asked (:mod:`panbayes.consortium.analyst.reply_checks`). Anything else *has not arrived*: whoever may
-write into a folder may put anything there, and must not end a run by it. It is said once which file was not taken, and
-why.
+holder, round and number, replies to this very letter, is no larger than its answer can be, and can be an
+answer to what was asked (:mod:`panbayes.consortium.analyst.reply_checks`).
+
+What is not signed so *has not arrived*: whoever may write into a folder may put anything there, and must not end a run
+by it. It is said once which file was not taken, and why. What *is* signed so, and cannot be an answer all the same, is
+the holder's one answer to this question: the holder is **out** for the rest of the study, and nothing that it signs
+later is looked at (:class:`~panbayes.errors.HolderOutError`). For were a second answer taken, a holder could choose
+between two that it has seen; and an honest one has no second: its ledger repeats the first.
 
 What was taken is in the journal before it is used, and is not looked for again. A refusal is taken too, and told; who
 runs the command again asks the same under the next number. Numbers that the folder has seen with another question,
@@ -20,15 +24,16 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.analyst.reply_checks import GarbageError, check_reply
+from panbayes.consortium.analyst.reply_checks import GarbageError, NoiseError, check_reply
+from panbayes.consortium.desk.bounds import answer_bound
 from panbayes.consortium.desk.journal import Answer, Journal
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
-from panbayes.consortium.post.letters import LIMITS, Header, Letter, LetterError, Signed, stem_of
+from panbayes.consortium.post.letters import Header, Letter, LetterError, Signed, stem_of
 from panbayes.consortium.post.sealing import open_sealed
 from panbayes.consortium.protocol.codec import MalformedError, decode_question, decode_reply
 from panbayes.consortium.protocol.envelope import Question, Refusal
-from panbayes.errors import HolderWaitingError, InputError
+from panbayes.errors import HolderOutError, HolderWaitingError, InputError
 
 __all__ = ["Correspondence", "Tell"]
 
@@ -49,12 +54,12 @@ _SAME: Final = {
 """What the header of an answer must say as the question does, and what is wrong if it does not."""
 
 
-_AROUND: Final = 8192
-"""Bytes that a header and a seal take at most, or a refusal with its words."""
-
-
 class _UnfitError(Exception):
     """What lies in the folder is not the answer that is waited for."""
+
+
+class _UnusableError(_UnfitError):
+    """It is the answer that is waited for, by its signature and header, and what is in it is none."""
 
 
 @dataclass(slots=True)
@@ -72,7 +77,8 @@ class Correspondence:
     """The letters to and from one holder, known as ``name`` by its ``holder`` key.
 
     Calling it with the bytes of a question returns those of the reply, or raises a
-    :class:`~panbayes.errors.HolderWaitingError`: nothing here waits.
+    :class:`~panbayes.errors.HolderWaitingError`: nothing here waits. A holder that is out raises a
+    :class:`~panbayes.errors.HolderOutError`, whatever is asked.
     """
 
     study: Study
@@ -88,12 +94,9 @@ class Correspondence:
     _last: int = 0
     _open: _Open | None = None
     _refusal: tuple[str, bytes] = ("", b"")
-    _most: int = 0
 
     def __post_init__(self) -> None:
-        """Remember what was taken before, and how large an answer can be."""
-        said = all(stage.numbers for stage in self.study.plan.stages)
-        self._most = self.study.plan.answer_bytes + _AROUND if said else LIMITS["answer"]
+        """Remember what was taken before."""
         for answer in self.journal.answers(self.name):
             self._last = answer.sequence
             if not answer.refused:
@@ -114,6 +117,9 @@ class Correspondence:
         asked = decode_question(data)
         if asked.id in self._answers:
             return self._taken_before(asked, data)
+        out = self.out
+        if out is not None:
+            raise out
         if asked.id == self._refusal[0]:
             return self._refusal[1]  # Asked again in this run, it is told again.
         if self._open is None or self._open.asked.id != asked.id:
@@ -123,8 +129,17 @@ class Correspondence:
             raise HolderWaitingError(self.name)
         return reply
 
+    @property
+    def out(self) -> HolderOutError | None:
+        """Why the holder is out, if it is."""
+        found = self.journal.out(self.name)
+        return None if found is None else HolderOutError(self.name, round_number=found[0], why=found[1])
+
     def look(self) -> bytes | None:
-        """Look once whether the open question is answered; return the reply if it is, None if it is not."""
+        """Look once whether the open question is answered; return the reply if it is, None if it is not.
+
+        Raises a :class:`~panbayes.errors.HolderOutError` if it is answered by what cannot be used.
+        """
         if self._open is None:
             return None
         stem = stem_of(self._open.header)
@@ -134,8 +149,9 @@ class Correspondence:
         if mark is None or mark == self._open.ignored:
             return None
         try:
-            if mark[0][2] > self._most:
-                raise _UnfitError(f"it is larger than an answer to this study can be, {self._most:,} bytes")
+            most = answer_bound(self._open.asked.query, self.study.schema.sizes)
+            if mark[0][2] > most:
+                raise _UnfitError(f"it is larger than an answer to this question can be, {most:,} bytes")
             return self._take(self._open, self.folder.get("from", self.name, stem, "answer"))
         except _UnfitError as error:
             self.tell(f"ignored {self._path(stem)}, which is no answer of {self.name}: {error}")
@@ -170,7 +186,13 @@ class Correspondence:
         if found is None:
             raise _UnfitError("it is no plain file, or cannot be read")
         asked = question.asked
-        body, refused, size = self._opened(asked, question.header, question.letter.digest, found)
+        try:
+            body, refused, size = self._opened(asked, question.header, question.letter.digest, found)
+        except _UnusableError as error:
+            answer = Answer(question.header.sequence, asked.round, asked.id, False, found)
+            self.journal.take_unusable(self.name, answer, str(error))
+            self._last, self._open = answer.sequence, None
+            raise HolderOutError(self.name, round_number=asked.round, why=str(error)) from None
         answer = Answer(question.header.sequence, asked.round, asked.id, refused, found)
         self.journal.take(self.name, answer)
         self._last, self._open = answer.sequence, None
@@ -196,8 +218,11 @@ class Correspondence:
                 body = open_sealed(body, self.key, header=letter.header.encode())
             reply = decode_reply(body)
             check_reply(reply, asked, self.study, simulated=self.simulated, size=self._size)
+        except NoiseError as error:
+            remedy = "begin anew without --simulated" if self.simulated else "rehearse with a study of another name"
+            raise _UnusableError(f"{error} ({remedy})") from None
         except (LetterError, MalformedError, GarbageError) as error:
-            raise _UnfitError(str(error)) from None
+            raise _UnusableError(str(error)) from None
         return body, isinstance(reply, Refusal), None if isinstance(reply, Refusal) else reply.size
 
     def _taken_before(self, asked: Question, data: bytes) -> bytes:

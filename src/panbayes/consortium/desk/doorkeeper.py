@@ -2,9 +2,13 @@
 
 A connection is a *stranger's* until a request of an enrolled holder came over it. A stranger has :data:`PATIENCE`
 seconds for its handshake and the head of one request, is told 404 and cut off; nothing more is read of what it sends.
-There are at most :data:`MOST` strangers; for one more, the one that came first is cut off. So a flood costs bounded
-memory, and a holder gets in between: its connection is a stranger's only for its first request. A holder has at most
-:data:`PER_HOLDER` connections; for one more, its oldest is cut off.
+There are at most :data:`MOST` strangers, fewer where the system lets a process have few files; for one more, the one
+that came first is cut off. So a flood costs bounded memory, and a holder gets in between: its connection is a
+stranger's only for its first request. A holder has at most :data:`PER_HOLDER` connections; for one more, its oldest is
+cut off.
+
+Connections are told apart by a number of their own, never by the address at their other end: one that was reset has
+none any more, as those in their handshake have none yet, and what is meant for it would be done to all of them.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import suppress
+from itertools import count
 from typing import Any, Final
 
 import h11
@@ -38,16 +43,22 @@ They are written as h11 writes them where it closes a connection by itself.
 class Doorkeeper:
     """Knows the connections of one server, and which of them are holders'."""
 
-    def __init__(self, tls: ssl.SSLContext | None) -> None:
-        """Let in over TLS, or, behind a proxy on the same machine, without."""
+    def __init__(self, tls: ssl.SSLContext | None, *, most: int = MOST) -> None:
+        """Let in over TLS, or, behind a proxy on the same machine, without; ``most`` strangers at a time."""
         self.tls = tls
+        self._most = most
         self.strangers = 0
+        self._numbers = count(1)
         self._unknown: dict[Connection, None] = {}
         self._holders: dict[Connection, str] = {}
 
+    def number(self) -> int:
+        """Return a number that no other connection has."""
+        return next(self._numbers)
+
     def enter(self, connection: Connection) -> None:
         """Let a stranger in, and for it the oldest out if there are too many."""
-        if len(self._unknown) >= MOST:
+        if len(self._unknown) >= self._most:
             self.strangers += 1
             next(iter(self._unknown)).cut_off()
         self._unknown[connection] = None
@@ -78,7 +89,7 @@ class Doorkeeper:
             connection.cut_off()
 
     def _of(self, scope: Scope) -> list[Connection]:
-        """Return the connection that a request came over, by the address at its other end."""
+        """Return the connection that a request came over, by its number."""
         return [one for one in (*self._holders, *self._unknown) if one.client == scope["client"]]
 
 
@@ -101,6 +112,7 @@ class Connection(H11Protocol):
         """Make what uvicorn makes."""
         super().__init__(config, server_state, app_state, _loop)
         self._door = config.doorkeeper
+        self._number = self._door.number()
         self._raw: asyncio.Transport | None = None
         self._patience: asyncio.TimerHandle | None = None
         self._handshake: asyncio.Task[None] | None = None
@@ -115,8 +127,7 @@ class Connection(H11Protocol):
         self._patience = self.loop.call_later(PATIENCE, self.cut_off)
         self._door.enter(self)
         if self._door.tls is None:
-            self._made = True
-            super().connection_made(transport)
+            self._begin(transport)
         elif not transport.is_closing():
             transport.pause_reading()
             self._handshake = self.loop.create_task(self._shake_hands(transport, self._door.tls))
@@ -130,11 +141,16 @@ class Connection(H11Protocol):
         if inner is None or transport.is_closing():
             self.cut_off()
             return
-        self._made = True
-        super().connection_made(inner)
+        self._begin(inner)
         if self._early:
             self.data_received(bytes(self._early))
             self._early.clear()
+
+    def _begin(self, transport: asyncio.Transport) -> None:
+        """Let uvicorn know of it; what it takes for an address is the number, which every request then carries."""
+        self._made = True
+        super().connection_made(transport)
+        self.client = "connection", self._number
 
     def data_received(self, data: bytes) -> None:
         """Read on; what comes in the same moment as the end of the handshake is kept until uvicorn knows of it."""

@@ -38,7 +38,10 @@ from panbayes.files import check_path, sync_folder
 
 __all__ = ["Answer", "Journal", "journal_folder"]
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""Version 1 had no answers that cannot be used."""
+
+_MOVE: Final = "move its folder away: answers that lie among the letters are found again, holders repeat the others"
 
 _TABLES: Final = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -48,6 +51,12 @@ CREATE TABLE answers (
     refused INTEGER NOT NULL, letter BLOB NOT NULL, signature TEXT NOT NULL, PRIMARY KEY (holder, sequence)
 ) STRICT;
 CREATE TABLE askings (place INTEGER PRIMARY KEY, since REAL NOT NULL, took_part TEXT) STRICT;
+"""
+_SINCE_2: Final = """
+CREATE TABLE unusable (
+    holder TEXT PRIMARY KEY, sequence INTEGER NOT NULL, round INTEGER NOT NULL, question TEXT NOT NULL,
+    why TEXT NOT NULL, letter BLOB NOT NULL, signature TEXT NOT NULL
+) STRICT;
 """
 
 
@@ -112,6 +121,8 @@ class Journal:
             known = {name: (key, Signed(*letter)) for name, key, *letter in base.execute("SELECT * FROM holders")}
         if known:
             keys = {name: key for name, (key, _) in known.items()}
+            if kept.keys() != _facts(analyst, simulated).keys():
+                raise self.damaged("it does not say who began the study, and how")
             _check_same(kept, _facts(analyst, simulated), keys, holders)
         return {name: letter for name, (_, letter) in known.items()}
 
@@ -157,6 +168,27 @@ class Journal:
         with self._transaction() as base:
             base.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
+    def take_unusable(self, holder: str, answer: Answer, why: str) -> None:
+        """Keep what a holder signed as its answer and cannot be used, for good: it is out, and can be shown why."""
+        letter = answer.letter
+        row = (holder, answer.sequence, answer.round, answer.question, why, letter.data, letter.signature)
+        with self._transaction() as base:
+            base.execute("INSERT INTO unusable VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def out(self, holder: str) -> tuple[int, str] | None:
+        """Return in which round a holder signed what cannot be used, and why; None if it did not."""
+        with self._transaction() as base:
+            found = base.execute("SELECT round, why FROM unusable WHERE holder = ?", (holder,)).fetchone()
+        return None if found is None else (found[0], found[1])
+
+    def unusable(self, name: str, question: str, /) -> str:
+        """Say why what a holder signed as its answer to a question cannot be used; nothing if that is not so."""
+        with self._transaction() as base:
+            found = base.execute(
+                "SELECT why FROM unusable WHERE holder = ? AND question = ?", (name, question)
+            ).fetchone()
+        return "" if found is None else str(found[0])
+
     def settled(self, place: int, /) -> Sequence[str] | None:
         """Return who took part in the asking of this number, None if that is open."""
         with self._transaction() as base:
@@ -187,6 +219,10 @@ class Journal:
         """Whether the asking that is open has become overdue since it was last said to have time."""
         return self._due is not None and time.time() >= self._due
 
+    def damaged(self, reason: str) -> InputError:
+        """Return the error that says so of a journal that somebody has changed."""
+        return InputError(str(self._path), found=f"is damaged ({reason})", remedy=_MOVE)
+
     def _open(self) -> sqlite3.Connection:
         new = not self._path.exists()
         if new:
@@ -199,8 +235,10 @@ class Journal:
             base.execute("PRAGMA synchronous = FULL")
             (version,) = base.execute("PRAGMA user_version").fetchone()
             if version == 0:
-                base.executescript(f"BEGIN IMMEDIATE;{_TABLES}PRAGMA user_version = {VERSION};COMMIT")
+                base.executescript(f"BEGIN IMMEDIATE;{_TABLES}{_SINCE_2}PRAGMA user_version = {VERSION};COMMIT")
                 sync_folder(self._path.parent)
+            elif version == 1:
+                base.executescript(f"BEGIN IMMEDIATE;{_SINCE_2}PRAGMA user_version = {VERSION};COMMIT")
             elif version > VERSION:
                 raise InputError(
                     str(self._path),
@@ -241,11 +279,7 @@ class Journal:
             yield
         except sqlite3.DatabaseError as error:
             damaged = not isinstance(error, sqlite3.OperationalError)
-            remedy = (
-                "move its folder away: answers that lie among the letters are found again, holders repeat the others"
-                if damaged
-                else "make room, or look after its permissions; what was answered is not lost"
-            )
+            remedy = _MOVE if damaged else "make room, or look after its permissions; what was answered is not lost"
             raise InputError(
                 str(self._path), found=f"is {'damaged' if damaged else 'not usable'} ({error})", remedy=remedy
             ) from None

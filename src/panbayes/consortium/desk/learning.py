@@ -31,7 +31,7 @@ from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.consortium.protocol.queries import Query
-from panbayes.errors import HolderWaitingError, PanbayesError
+from panbayes.errors import HolderOutError, HolderWaitingError, PanbayesError
 
 __all__ = ["AwaitedError", "learn_by_letters"]
 
@@ -44,18 +44,27 @@ QUIET: Final = 2.0
 
 
 class AwaitedError(HolderWaitingError):
-    """Some holders have not answered yet; ``standing`` says what is known of them: words, and whom they are about."""
+    """Some holders have not answered yet; ``standing`` says what is known of them: words, and whom they are about.
 
-    def __init__(self, standing: Mapping[str, list[str]], *, ended: date | None = None) -> None:
+    ``out`` are those that are not waited for any more, and why.
+    """
+
+    def __init__(
+        self, standing: Mapping[str, list[str]], *, out: Mapping[str, str] | None = None, ended: date | None = None
+    ) -> None:
         """Name all of them first; after the day on which the study ``ended`` it is of no use to wait."""
         names = sorted(name for found in standing.values() for name in found)
         super().__init__(*names)
-        self.standing = dict(standing)
+        self.standing, self.out = dict(standing), dict(out or {})
+        left = "".join(
+            f"; {name} is left out, for the answer that it signed cannot be used: {why}"
+            for name, why in sorted(self.out.items())
+        )
         words = "; ".join(f"{what}: {', '.join(found)}" for what, found in standing.items())
         remedy = "run the same command again later"
         if ended is not None:
             remedy = f"the study ended on {ended}, and holders answer nothing after that: propose one with a later end"
-        PanbayesError.__init__(self, f"waiting for {', '.join(names)} ({words}); {remedy}")
+        PanbayesError.__init__(self, f"waiting for {', '.join(names)} ({words}){left}; {remedy}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +112,17 @@ class _Waiting:
             if waited - pause < QUIET <= waited:
                 self.told(left)
             pause = min(1.25 * pause, _LONGEST_PAUSE)
-            answered = {name for name in left if self.letters[name].look() is not None}
+            answered = {name for name in left if self._has_answered(name)}
             left -= answered
             if late and answered:
                 return
+
+    def _has_answered(self, name: str) -> bool:
+        """Look whether a holder has answered; what cannot be used is an answer too."""
+        try:
+            return self.letters[name].look() is not None
+        except HolderOutError:
+            return True
 
 
 def learn_by_letters(
@@ -122,8 +138,9 @@ def learn_by_letters(
 ) -> Network:
     """Learn a network from ``holders`` that are reached through a ``folder``; go on where the last run ended.
 
-    Raises an :class:`AwaitedError` while answers are missing, unless it is to ``wait`` for them. ``tell`` is told, a
-    line each, which files were not taken and who is waited for.
+    Raises an :class:`AwaitedError` while answers are missing, unless it is to ``wait`` for them, and a
+    :class:`~panbayes.errors.HolderOutError` if the run cannot go on without a holder that signed what is no answer.
+    ``tell`` is told, a line each, which files were not taken and who is waited for.
     """
     check_number(study, len(holders))
     with Journal(journal_folder(state, study.hash), patience=study.patience) as journal:
@@ -142,7 +159,8 @@ def learn_by_letters(
         except HolderWaitingError as error:
             until = study.about.until
             ended = until if until is not None and date.today() > until else None
-            raise AwaitedError(_standing(proposed, letters, error.holders), ended=ended) from None
+            out = {name: one.out.why for name, one in letters.items() if one.out is not None}
+            raise AwaitedError(_standing(proposed, letters, error.holders), out=out, ended=ended) from None
         answers = {name: one.answers for name, one in letters.items()}
         heads = federation.heads
         receipts = receipts_of(study, key.public, proposed.holders, answers, heads)
@@ -157,7 +175,7 @@ def _standing(
     found: dict[str, list[str]] = {}
     for name in sorted(names):
         if letters[name].ignored:
-            words = "answered what could not be taken"
+            words = "a file lies there that is no answer of theirs"
         elif letters[name].answers or proposed.approved(name):
             words = "approved, not answered yet"
         else:

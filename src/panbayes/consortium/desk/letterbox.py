@@ -6,6 +6,9 @@ addressed to that key. The first reply to a letter stays: one that comes later, 
 it was sealed once more, is dropped, so that whoever reads the folder twice reads the same. A reply to a letter that is
 no longer there (another lies under its name) makes room for a reply to the one that is.
 
+Whether a body may come in at all is decided by its first bytes: it must say whose reply it is, and to which letter that
+lies here, and an answer must be no longer than one to that question can be (:mod:`panbayes.consortium.desk.bounds`).
+
 Nothing is held in memory but what files are known by; letters are read in pieces.
 """
 
@@ -22,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias
 
+from panbayes.consortium.desk.bounds import AnswerBounds
 from panbayes.consortium.post.folder import Folder, opened_folder
 from panbayes.consortium.post.letters import LIMITS, Header, Kind, Letter, LetterError, namespace_of, stem_of
 from panbayes.consortium.post.requests import LETTER, SIGNATURE, armoured, one_line
@@ -31,15 +35,18 @@ from panbayes.files import writing
 if TYPE_CHECKING:
     from panbayes.consortium.post.keys import PublicKey
 
-__all__ = ["PIECE", "Incoming", "Letterbox", "Outgoing", "Reply", "Taken"]
+__all__ = ["HEAD", "PIECE", "Admission", "Incoming", "Letterbox", "Outgoing", "Reply", "Taken"]
 
 Reply: TypeAlias = Literal["answer", "approval"]
 Taken: TypeAlias = Literal["taken", "there already", "refused"]
+Admission: TypeAlias = Literal["admitted", "refused", "too large"]
 
 PIECE: Final = 65_536
 """Bytes that are read or written at a time."""
 
-_HEAD: Final = 1024
+HEAD: Final = 1024
+"""Bytes that a letter's header is within."""
+
 _BELIEVED: Final = 2.0
 """Seconds for which a letter that was replied to is not looked at again when the next one is looked for."""
 
@@ -88,6 +95,7 @@ class Letterbox:
     def __init__(self, folder: Folder) -> None:
         """Use a folder; remove what unfinished uploads have left in it."""
         self._folder = folder
+        self._bounds = AnswerBounds()
         self._files: dict[Path, tuple[_State, _Found]] = {}
         self._replied: dict[str, tuple[PublicKey, tuple[_State | None, ...], float]] = {}
         for name in folder.names("from"):
@@ -137,29 +145,24 @@ class Letterbox:
                 with suppress(OSError):
                     path.unlink()
 
+    def admits(self, name: str, key: PublicKey, kind: Reply, head: bytes, size: int) -> Admission:
+        """Tell by the first bytes of a reply of this ``size`` whether the others need come."""
+        header = self._replying(name, key, kind, head)
+        if header is None:
+            return "refused"
+        most = LIMITS[kind]
+        if kind == "answer":
+            most = self._bounds.of(self._folder.path / f"to-{name}" / f"{stem_of(header)}.question")
+        return "admitted" if size <= most else "too large"
+
     def take(self, name: str, key: PublicKey, kind: Reply, body: Incoming, signature: str) -> Taken:
         """Keep a reply whose signature is verified, unless it replies to nothing, or another does already."""
         body.file.flush()
         body.file.seek(0)
-        header = _header(body.file.read(_HEAD))
-        if header is None or header.kind != kind or header.holder != key.fingerprint:
+        header = self._replying(name, key, kind, body.file.read(HEAD))
+        if header is None:
             return "refused"
         stem = stem_of(header)
-        there = self._folder.has("to", name, stem, _REPLIES_TO[kind])
-        path = self._folder.path / f"to-{name}" / f"{stem}.{_REPLIES_TO[kind]}"
-        letter = self._found(path, _REPLIES_TO[kind]) if there else None
-        if letter is None or letter.header is None or letter.sha256 != header.replies_to:
-            return "refused"
-        asked = letter.header
-        if (asked.kind, asked.holder, asked.study, asked.analyst, asked.round, asked.sequence) != (
-            _REPLIES_TO[kind],
-            key.fingerprint,
-            header.study,
-            header.analyst,
-            header.round,
-            header.sequence,
-        ):
-            return "refused"
         if self._is_replied(name, key, stem, kind):
             return "there already"
         target = self._folder.path / f"from-{name}" / f"{stem}.{kind}"
@@ -173,6 +176,28 @@ class Letterbox:
                     beside.unlink()
             body.path.replace(target)
         return "taken"
+
+    def _replying(self, name: str, key: PublicKey, kind: Reply, head: bytes) -> Header | None:
+        """Return what a reply says about itself, if it replies to a letter that lies here, as that letter says."""
+        header = _header(head)
+        if header is None or header.kind != kind or header.holder != key.fingerprint:
+            return None
+        stem = stem_of(header)
+        there = self._folder.has("to", name, stem, _REPLIES_TO[kind])
+        path = self._folder.path / f"to-{name}" / f"{stem}.{_REPLIES_TO[kind]}"
+        letter = self._found(path, _REPLIES_TO[kind]) if there else None
+        if letter is None or letter.header is None or letter.sha256 != header.replies_to:
+            return None
+        asked = letter.header
+        same = (asked.kind, asked.holder, asked.study, asked.analyst, asked.round, asked.sequence) == (
+            _REPLIES_TO[kind],
+            key.fingerprint,
+            header.study,
+            header.analyst,
+            header.round,
+            header.sequence,
+        )
+        return header if same else None
 
     def _is_replied(self, name: str, key: PublicKey, stem: str, kind: Reply, *, since: float = 0.0) -> bool:
         """Tell whether a reply by this key to the letter that lies there lies there too, or did some seconds ago."""
@@ -223,7 +248,7 @@ class Letterbox:
 def _read(file: IO[bytes]) -> _Found:
     head, sha256, sha512 = b"", hashlib.sha256(), hashlib.sha512()
     while piece := file.read(PIECE):
-        head = head or piece[:_HEAD]
+        head = head or piece[:HEAD]
         sha256.update(piece)
         sha512.update(piece)
     return _Found(_header(head), sha256.hexdigest(), sha512.digest())

@@ -6,7 +6,8 @@ gets one 404, the same bytes for every path, method, header and body, none of wh
 that it is not a holder's; nothing of it is kept but a count.
 
 A holder has one poll and one upload at a time; a second poll ends the first, a second upload waits for the first.
-Bodies go to the disk in pieces while they are hashed, and none may take longer than its size explains.
+Bodies go to the disk in pieces while they are hashed, and none may take longer than its size explains. What replies to
+nothing by its first bytes does not go there, and what is larger than its answer can be is not read on.
 
 The log names holders as the roster does and what they brought or took; it has no addresses and nothing of strangers but
 how many requests there were.
@@ -31,7 +32,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from panbayes.consortium.desk.doorkeeper import NOT_FOUND
-from panbayes.consortium.desk.letterbox import PIECE, Letterbox, Outgoing, Reply
+from panbayes.consortium.desk.letterbox import HEAD, PIECE, Admission, Incoming, Letterbox, Outgoing, Reply
 from panbayes.consortium.desk.roster import Roster
 from panbayes.consortium.desk.waiting import Waiting
 from panbayes.consortium.post.letters import namespace_of
@@ -52,6 +53,9 @@ LIFE: Final = 3600.0
 _GRACE: Final = 30.0
 _SLOWEST: Final = 16_384
 """A body may take so many seconds, and one more for every so many bytes."""
+
+_DRAINED: Final = 16 * 2**20
+"""Bytes of a body that is not wanted that are read all the same, so that who sent it hears why."""
 
 _QUEUE: Final = 2
 """Uploads of one holder that wait for another of its own."""
@@ -213,6 +217,8 @@ class Mailbox:
         try:
             while not ticket.over and not gone.done():
                 ticket.stirred.clear()
+                if not self._is_enrolled(known):  # Its key was replaced while it waited, for it was stolen, say.
+                    return None
                 letter = self._letters.next_letter(known.holder, known.key, poll.have)
                 left = until - loop.time()
                 if letter is not None or left <= 0:
@@ -224,6 +230,10 @@ class Mailbox:
         finally:
             gone.cancel()
             self._waiting.leave(known.holder, ticket)
+
+    def _is_enrolled(self, known: _Known) -> bool:
+        """Tell whether who asked may still ask, by the roster as it is now."""
+        return self._enrolment.name_of(known.key) == known.holder
 
     async def _send(self, holder: str, letter: Outgoing, send: Send) -> None:
         headers = {**letter.headers, CHALLENGE: self._challenges.current(), "content-length": str(letter.size)}
@@ -255,8 +265,13 @@ class Mailbox:
         try:
             async with self._uploads[holder]:
                 with self._letters.incoming(holder) as incoming:
-                    whole = await _pass_on(known.request, received, incoming.write)
-                    verdict = self._letters.take(holder, known.key, kind, incoming, signature) if whole else "refused"
+                    entrance = _Entrance(self._letters, known, kind, incoming)
+                    whole = await _pass_on(known.request, received, entrance.write)
+                    wanted = whole and entrance.admission == "admitted" and self._is_enrolled(known)
+                    verdict = self._letters.take(holder, known.key, kind, incoming, signature) if wanted else "refused"
+        except _UnwantedError:
+            self.refused += 1
+            raise ClientDisconnect from None
         finally:
             self._queued[holder] -= 1
         self._waiting.stir()
@@ -265,6 +280,36 @@ class Mailbox:
         elif verdict == "taken":
             self._say(f"{holder}: brought an {kind} of {known.request.length:,} bytes")
         await self._tell(409 if verdict == "refused" else 204, received.scope, received.receive, send)
+
+
+class _UnwantedError(Exception):
+    """What a holder sends is more than is wanted of it."""
+
+
+class _Entrance:
+    """Lets a body in, or does not, as soon as its head has come."""
+
+    def __init__(self, letters: Letterbox, known: _Known, kind: Reply, incoming: Incoming) -> None:
+        self._letters, self._known, self._kind, self._incoming = letters, known, kind, incoming
+        self._head = b""
+        self._drained = 0
+        self.admission: Admission | None = None
+
+    def write(self, piece: bytes) -> None:
+        """Take a piece; raise an :class:`_UnwantedError` where nothing more is wanted."""
+        if self.admission == "refused":
+            self._drained += len(piece)
+            if self._drained > _DRAINED:
+                raise _UnwantedError
+            return
+        self._incoming.write(piece)
+        if self.admission is None:
+            known, size = self._known, self._known.request.length
+            self._head += piece[: HEAD - len(self._head)]
+            if len(self._head) == min(HEAD, size):
+                self.admission = self._letters.admits(known.holder, known.key, self._kind, self._head, size)
+                if self.admission == "too large":
+                    raise _UnwantedError
 
 
 async def _pass_on(request: Request, received: Received, use: Callable[[bytes], object]) -> bool:

@@ -87,6 +87,11 @@ def propose(
         }
         journal.begin(analyst=key.public, simulated=simulated, holders=named, letters=letters)
     for name, header in headers.items():
+        # Another study's journal in this one's place would propose that one again, and wait for this one for ever.
+        letter = letters[name].open(key.public, "study")
+        if letter is None or letter.header != header:
+            raise journal.damaged(f"it holds another letter than the one that proposed the study to {name}")
+    for name, header in headers.items():
         if folder.get("to", name, stem_of(header), "study") != letters[name]:
             folder.put("to", name, header, letters[name])
     return Proposed(folder, study, key.public, named, letters)

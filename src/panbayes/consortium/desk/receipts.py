@@ -82,13 +82,15 @@ def check_receipts(receipts: Receipts, roster: Roster, *, named: str) -> list[Ch
 
     A key that was replaced is still good for what it signed: when that was, nothing in a receipt can prove.
     """
-    found = [_checked(signer, roster) for signer in receipts.holders]
-    known = {signer.name for signer in receipts.holders}
-    absent = [name for name in named.split(", ") if name and name not in known]
+    names = [signer.name for signer in receipts.holders]
+    found = [_checked(signer, roster, twice=names.count(signer.name) > 1) for signer in receipts.holders]
+    absent = [name for name in named.split(", ") if name and name not in names]
+    if not any(signer.answers for signer in receipts.holders):
+        found.append(Checked("the model", "", 0, ("nobody signed an answer that it says it was learned from",)))
     return [*found, *(Checked(name, "", 0, ("the model names it, and has no receipt of it",)) for name in absent)]
 
 
-def _checked(signer: Signer, roster: Roster) -> Checked:
+def _checked(signer: Signer, roster: Roster, *, twice: bool) -> Checked:
     try:
         key = PublicKey.parse(signer.key, argument="key")
     except InputError:
@@ -96,11 +98,15 @@ def _checked(signer: Signer, roster: Roster) -> Checked:
     faults = []
     if key not in [one.key for one in roster.of(signer.name)]:
         faults.append("the roster has another key, or none")
-    seen: set[int] = set()
+    if twice:
+        faults.append("it is there twice")
+    seen: set[int | str] = set()
     for answer in signer.answers:
         if answer.sequence in seen:
             faults.append(f"answer {answer.sequence} is there twice")
-        seen.add(answer.sequence)
+        elif seen.intersection((answer.letter, answer.question)):
+            faults.append(f"answer {answer.sequence} is another one under a number of its own")
+        seen.update((answer.sequence, answer.letter, answer.question))
         if not verify_digest(key, "panbayes-answer", bytes.fromhex(answer.letter), answer.signature):
             faults.append(f"the signature of answer {answer.sequence} is not by this key, or of another letter")
     more = [f"and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []

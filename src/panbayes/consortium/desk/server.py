@@ -11,10 +11,11 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import signal
 import socket
 from asyncio.sslproto import SSLProtocol
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
@@ -22,8 +23,8 @@ from typing import Final
 
 import uvicorn
 
-from panbayes.consortium.desk.certificate import Certificate
-from panbayes.consortium.desk.doorkeeper import Connection, Doorkeeper, Settings
+from panbayes.consortium.desk.certificate import Certificate, host_of
+from panbayes.consortium.desk.doorkeeper import MOST, Connection, Doorkeeper, Settings
 from panbayes.consortium.desk.mailbox import Enrolment, Mailbox
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.requests import MAX_REQUEST_HEAD
@@ -35,6 +36,9 @@ _IDLE: Final = 75
 """Seconds that a holder's connection stays open while nothing happens on it."""
 
 _BUFFER: Final = 2**15
+_FILES: Final = 8192
+"""Files and connections that a server asks the system for, if it may have so many."""
+
 _MINUTE: Final = 60.0
 _FAREWELL: Final = 3
 
@@ -75,15 +79,20 @@ def serve(
     roster: Path,
     listening: socket.socket,
     certificate: Certificate | None,
+    names: Collection[str] = (),
     say: Callable[[str], None],
 ) -> None:
-    """Serve a folder until the process is asked to stop."""
-    door = Doorkeeper(None if certificate is None else certificate.context)
+    """Serve a folder until the process is asked to stop.
+
+    Without a certificate it is known by the names of this machine's own addresses, and by ``names``, which a proxy in
+    front passes on.
+    """
+    door = Doorkeeper(None if certificate is None else certificate.context, most=_most_strangers())
     mailbox = Mailbox(
         folder,
         enrolment=Enrolment(roster, say),
         doorkeeper=door,
-        hosts=_any_host if certificate is None else certificate.is_for,
+        hosts=_Loopback(names).is_for if certificate is None else certificate.is_for,
         say=say,
     )
     logger = logging.getLogger("uvicorn.error")
@@ -115,9 +124,32 @@ def serve(
     asyncio.run(_Server(settings, mailbox, certificate, say).serve(sockets=[listening]))
 
 
-def _any_host(_host: str) -> bool:
-    """Take every host: the proxy in front lets through what is meant for this one."""
-    return True
+def _most_strangers() -> int:
+    """Return how many strangers there is room for: a quarter of what the system lets this process have open.
+
+    Without that, strangers who say nothing would leave no room for holders, nor for the files of letters.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST if soft == resource.RLIM_INFINITY else max(min(MOST, soft // 4), 1)
+
+
+class _Loopback:
+    """What a server is known by that only this machine reaches: requests for any other host are a stranger's.
+
+    Else a name that somebody's DNS leads here, or another mailbox's, would do.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = frozenset(map(host_of, names)) | {"localhost"}
+
+    def is_for(self, host: str) -> bool:
+        name = host_of(host)
+        return name in self._names or is_loopback(name)
 
 
 class _Faults(logging.Handler):

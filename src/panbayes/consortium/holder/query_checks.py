@@ -12,7 +12,7 @@ from panbayes.consortium.agreement.limits import MAX_CELLS
 from panbayes.errors import InputError
 from panbayes.schema.schema import Schema
 
-__all__ = ["bad", "cells_of", "check_attributes", "check_cells", "check_search"]
+__all__ = ["bad", "cells_of", "check_attributes", "check_candidates", "check_cells", "check_search"]
 
 MAX_CANDIDATES: Final = 5_000_000
 """Candidates scored in one step at most."""
@@ -46,8 +46,7 @@ def check_cells(cells: int) -> None:
 
 def check_search(degree: int, score: str, schema: Schema, cap: int | None = None) -> None:
     """Refuse a search of this degree that is too large, with tables of at most ``cap`` cells where that is given."""
-    if not 1 <= degree < max(len(schema), 2):
-        raise bad("degree", str(degree), f"give 1 to {len(schema) - 1}")
+    _check_degree(degree, schema)
     if score_named(score, argument="query, score").binary_child and max(schema.sizes) > 2:
         raise bad("score", f"{score} with attributes that are not binary", "give another score")
     attributes = len(schema)
@@ -60,6 +59,22 @@ def check_search(degree: int, score: str, schema: Schema, cap: int | None = None
         candidates = min(candidates, attributes * _sets_within(schema.sizes, degree, cap // min(schema.sizes)))
         largest = min(largest, cap)
     check_cells(largest)
+    _check_number(candidates, degree)
+
+
+def check_candidates(degree: int, schema: Schema) -> None:
+    """Refuse a search of this degree with too many candidates in a step, where their tables are not counted."""
+    _check_degree(degree, schema)
+    attributes = len(schema)
+    _check_number(max((attributes - placed) * math.comb(placed, degree) for placed in range(attributes)), degree)
+
+
+def _check_degree(degree: int, schema: Schema) -> None:
+    if not 1 <= degree < max(len(schema), 2):
+        raise bad("degree", str(degree), f"give 1 to {len(schema) - 1}")
+
+
+def _check_number(candidates: int, degree: int) -> None:
     if candidates > MAX_CANDIDATES:
         raise bad("degree", f"{degree}: {candidates:,} candidates in a step", f"at most {MAX_CANDIDATES:,} are scored")
 

@@ -1,4 +1,4 @@
-"""The queries an analyst may put to a holder: typed, five of them, never code.
+"""The queries an analyst may put to a holder: typed, six of them, never code.
 
 Queries speak of attributes by their position in the schema and carry losses as exact ratios; sensitivities and noise
 are the holder's business.
@@ -8,6 +8,7 @@ query                       the holder answers with                   mechanism
 =========================== ========================================= =============================
 :class:`TablesQuery`        noisy contingency tables                  discrete Laplace
 :class:`ParentChoiceQuery`  one (attribute, parents) pair             permute-and-flip, exponential
+:class:`LinearChoiceQuery`  the same, by a score that adds up         permute-and-flip, exponential
 :class:`ModelQuery`         a structure and its noisy tables          PrivBayes inside the holder
 :class:`GroupedTablesQuery` noisy tables of grouped values            discrete Laplace or Gaussian
 :class:`TableChoiceQuery`   how many tables are worth measuring,      noisy scores, then
@@ -22,7 +23,7 @@ new tag; a holder that does not know it refuses.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -32,12 +33,14 @@ from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.events import Rule
 
 __all__ = [
+    "MEAN_PARTS",
     "AxisNumbers",
     "Count",
     "FormerCandidate",
     "FormerChoiceQuery",
     "GroupedTablesQuery",
     "Grouping",
+    "LinearChoiceQuery",
     "ModelQuery",
     "Pair",
     "ParentChoiceQuery",
@@ -67,6 +70,12 @@ Name: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,29}\Z")]
 
 AxisNumbers: TypeAlias = Annotated[tuple[Annotated[int, Meta(ge=0, lt=100_000)], ...], Meta(max_length=4)]
 """A table to count: its axes, by their positions among the query's groupings. Without axes, the total."""
+
+MEAN_PARTS: Final = 4096
+"""Parts of 1 in which the mean side of an attribute is given."""
+
+Sides: TypeAlias = Annotated[tuple[Annotated[int, Meta(ge=0, le=1)], ...], Meta(min_length=1, max_length=2**16)]
+"""The side of every value of an attribute."""
 
 Weight: TypeAlias = Annotated[int, Meta(ge=1, lt=2**31)]
 
@@ -102,6 +111,25 @@ class ParentChoiceQuery(_Message, frozen=True, tag="vote"):
     placed: Annotated[tuple[Position, ...], Meta(min_length=1, max_length=10_000)]
     degree: Degree
     score: Name
+    mechanism: Rule
+    epsilon: Ratio
+
+
+class LinearChoiceQuery(_Message, frozen=True, tag="linear"):
+    """Which (attribute, parents) next, as in :class:`ParentChoiceQuery`, by a score that adds up over holders.
+
+    ``sides`` puts every value of every attribute on one of two sides, 0 or 1, and ``means`` is what is expected of each
+    attribute: the records on side 0 less those on side 1, in 4096ths of all records. The score of a pair is the sum
+    over its parents of |s − e|, s the records on the same side of child and parent less those on different sides, e
+    what the means of the two would make of that if they had nothing to do with each other; rounded down.
+    """
+
+    placed: Annotated[tuple[Position, ...], Meta(min_length=1, max_length=10_000)]
+    degree: Degree
+    sides: Annotated[tuple[Sides, ...], Meta(min_length=1, max_length=10_000)]
+    means: Annotated[
+        tuple[Annotated[int, Meta(ge=-MEAN_PARTS, le=MEAN_PARTS)], ...], Meta(min_length=1, max_length=10_000)
+    ]
     mechanism: Rule
     epsilon: Ratio
 
@@ -218,7 +246,13 @@ class FormerChoiceQuery(_Message, frozen=True, tag="choice"):
 
 
 Query: TypeAlias = (
-    TablesQuery | ParentChoiceQuery | ModelQuery | GroupedTablesQuery | TableChoiceQuery | FormerChoiceQuery
+    TablesQuery
+    | ParentChoiceQuery
+    | LinearChoiceQuery
+    | ModelQuery
+    | GroupedTablesQuery
+    | TableChoiceQuery
+    | FormerChoiceQuery
 )
 
 QueryType = TypeVar("QueryType", bound=Query)

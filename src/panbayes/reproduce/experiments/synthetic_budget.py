@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from panbayes.reproduce.distributed_pictures import SHORT, bits, draw_bits, error
-from panbayes.reproduce.distributed_trials import CENTRAL, NAIVE, PUBLISHED, learned_row, strategy_cells
+from panbayes.reproduce.distributed_trials import CENTRAL, NAIVE, PUBLISHED, strategy_cells
 from panbayes.reproduce.experiment import Cell, Claim, Experiment, Picture, Verdict
 from panbayes.reproduce.judging import SURE, span
 from panbayes.reproduce.results import Results, Row
-from panbayes.reproduce.synthetic import synthetic_network
+from panbayes.reproduce.synthetic import synthetic_network, synthetic_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def _run(cell: Cell, repetitions: int, seed: int) -> Sequence[Row]:
-    return [learned_row(cell, repetitions, seed)]
+    return [synthetic_row(cell, repetitions, seed)]
 
 
 def _entropies(found: Results) -> Verdict:
@@ -196,4 +196,5 @@ SYNTHETIC_BUDGET: Final = Experiment(
     ),
     repetitions=100,
     quick_repetitions=20,
+    partitioned=True,
 )

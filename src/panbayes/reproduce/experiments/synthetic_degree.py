@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from panbayes.reproduce.distributed_pictures import SHORT, bits, draw_bits, error
-from panbayes.reproduce.distributed_trials import PUBLISHED, learned_row, strategy_cells
+from panbayes.reproduce.distributed_trials import PUBLISHED, strategy_cells
 from panbayes.reproduce.experiment import Cell, Claim, Experiment, Picture, Verdict
 from panbayes.reproduce.judging import SURE
 from panbayes.reproduce.results import Results, Row
+from panbayes.reproduce.synthetic import synthetic_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +30,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def _run(cell: Cell, repetitions: int, seed: int) -> Sequence[Row]:
-    return [learned_row(cell, repetitions, seed)]
+    return [synthetic_row(cell, repetitions, seed)]
 
 
 def _curves(found: Results, *strategies: str) -> str:
@@ -90,4 +91,5 @@ SYNTHETIC_DEGREE: Final = Experiment(
     pictures=(Picture("FIG_exp5", "synthetic-degree", _draw),),
     repetitions=100,
     quick_repetitions=20,
+    partitioned=True,
 )

@@ -5,15 +5,15 @@ Thesis: Figure FIG_exp2; section "Synthetic Data".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from panbayes.reproduce.distributed_pictures import SHORT, bits, draw_bits, error
-from panbayes.reproduce.distributed_trials import PUBLISHED, learned_row, strategy_cells
+from panbayes.reproduce.distributed_pictures import SHORT, draw_bits, rise
+from panbayes.reproduce.distributed_trials import PUBLISHED, strategy_cells
 from panbayes.reproduce.experiment import Cell, Claim, Experiment, Picture, Verdict
 from panbayes.reproduce.judging import SURE
 from panbayes.reproduce.results import Results, Row
+from panbayes.reproduce.synthetic import synthetic_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,37 +32,31 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def _run(cell: Cell, repetitions: int, seed: int) -> Sequence[Row]:
-    return [learned_row(cell, repetitions, seed)]
-
-
-def _rise(found: Results, strategy: str) -> tuple[float, float]:
-    """By how many bits a strategy is worse with the most holders than with the fewest, and its standard error."""
-    means, errors = bits(found, strategy), error(found, strategy)
-    return float(means[-1] - means[0]), math.hypot(errors[-1], errors[0])
+    return [synthetic_row(cell, repetitions, seed)]
 
 
 def _told(found: Results) -> str:
     fewest, most = (f(found.where(strategy=PUBLISHED[0]).numbers("holders")) for f in (min, max))
-    rises = {name: _rise(found, name) for name in PUBLISHED}
+    rises = {name: rise(found, name) for name in PUBLISHED}
     return f"bits at {most:g} holders less those at {fewest:g}: " + ", ".join(
-        f"{SHORT[name]} {rise:+.3f} ± {deviation:.3f}" for name, (rise, deviation) in rises.items()
+        f"{SHORT[name]} {change:+.3f} ± {deviation:.3f}" for name, (change, deviation) in rises.items()
     )
 
 
 def _robust(found: Results) -> Verdict:
-    rises = {name: _rise(found, name)[0] for name in PUBLISHED}
+    rises = {name: rise(found, name)[0] for name in PUBLISHED}
     voting = PUBLISHED[1]
     return Verdict(
         rises[voting] < _ROBUST and all(rises[voting] < rises[name] for name in PUBLISHED if name != voting),
         f"{_told(found)}; a rise below {_ROBUST} bits would count as none",
         "the more holders there are, the fewer records stand behind every vote, and the more noise is in the tables "
-        "that they add up; still it rises least",
+        "that they add up",
     )
 
 
 def _deteriorate(found: Results) -> Verdict:
     worse = [
-        rise > SURE * deviation for rise, deviation in (_rise(found, name) for name in (PUBLISHED[0], PUBLISHED[2]))
+        change > SURE * deviation for change, deviation in (rise(found, name) for name in (PUBLISHED[0], PUBLISHED[2]))
     ]
     return Verdict(all(worse), _told(found), "the difference is within chance for at least one of the two")
 
@@ -103,4 +97,5 @@ SYNTHETIC_HOLDERS: Final = Experiment(
     pictures=(Picture("FIG_exp2", "synthetic-holders", _draw),),
     repetitions=100,
     quick_repetitions=20,
+    partitioned=True,
 )

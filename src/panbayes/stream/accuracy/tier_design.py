@@ -37,7 +37,8 @@ class TierDesign:
     """The law of released counts, up to the number of users.
 
     A cell is one with probability ``init`` without and ``update`` with a user; every tier has ``cells`` cells, and is
-    as dense as if all users were spread over ``spread`` of them; ``noise_scale`` is σ of the noise of each count.
+    as dense as if all users were spread over ``spread`` of them; ``noise_scale`` is σ of the noise of each count, of
+    which ``noise_terms`` are added up.
     """
 
     init: float
@@ -45,13 +46,19 @@ class TierDesign:
     cells: int
     spread: tuple[int, ...]
     noise_scale: float
+    noise_terms: int = 1
 
     def __post_init__(self) -> None:
         """Refuse what is no such law."""
         if not 0 < self.init < self.update < 1 or self.noise_scale <= 0 or not self.spread:
             raise ValueError("need 0 < init < update < 1, a positive noise scale and a tier")
-        if self.cells < 1 or min(self.spread) < max(self.cells, 3):
-            raise ValueError("users are spread over the cells of a tier, or over more")
+        if self.noise_terms < 1 or self.cells < 1 or min(self.spread) < max(self.cells, 3):
+            raise ValueError("users are spread over the cells of a tier, or over more, and counts have noise")
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of the noise of a count."""
+        return self.noise_terms * geometric_variance(self.noise_scale)
 
     @property
     def most(self) -> int:
@@ -70,7 +77,7 @@ class TierDesign:
         together = np.expm1(np.asarray(users)[..., None] * np.log1p(-1 / (self._spread - 1) ** 2))
         occupied = self.cells * (self.cells - 1) * empty**2 * together + self.cells * (empty - empty**2)
         state = self.cells * own + (self.update - self.init) ** 2 * np.maximum(occupied, 0)
-        return np.asarray(state + geometric_variance(self.noise_scale))
+        return np.asarray(state + self.noise_variance)
 
     def log_slopes(self, users: NDArray[np.float64]) -> NDArray[np.float64]:
         """The logarithm of how much one more user adds to each mean."""

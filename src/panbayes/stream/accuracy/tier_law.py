@@ -28,7 +28,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.stream.accuracy.density_error import geometric_variance
 from panbayes.stream.accuracy.tier_design import TierDesign, estimate_users, relative_error
 
 __all__ = ["tail", "user_interval", "whole_weights"]
@@ -38,6 +37,8 @@ _FINEST: Final = 1000
 
 _REACH: Final = 7.5
 _NOISE_REACH: Final = 30
+_MORE_REACH: Final = 12
+_MOST_WORK: Final = 1 << 24
 _NODE: Final = 0.25
 _NODES_OUT: Final = 11
 
@@ -55,18 +56,36 @@ def tail(design: TierDesign, weights: NDArray[np.float64], users: int, edge: int
     weights, at = weights[kept], np.array(float(users))
     mean = float(weights @ design.means(at)[kept])
     deviation = math.sqrt(float(weights**2 @ design.variances(at)[kept]))
-    reach = _REACH * deviation + _NOISE_REACH * design.noise_scale * float(weights.max()) + float(weights.max())
+    reach = _REACH * deviation + (_noise_reach(design) + 1) * float(weights.max())
     half = 2 * math.ceil(reach)
     if abs(edge - mean) >= reach:
         return float(edge < mean)
-    least = min(p * (1 - p) for p in (design.init, design.update))
-    own = math.sqrt(design.cells * least * float(weights @ weights))
+    own = _own_deviation(design) * math.sqrt(float(weights @ weights))
     highest = min(half - 1, math.ceil(half / math.pi * 2 * _REACH / own))
     # Only odd frequencies: the even ones do not tell the upper half of the period from the lower.
     angle = np.arange(1, highest + 1, 2, dtype=np.float64) * (math.pi / half)
     transform = _characteristic(design, kept, weights, users, angle)
     terms = transform * np.exp(-1j * angle * edge) / (1 - np.exp(-1j * angle))
     return min(1.0, max(0.0, 0.5 + 2 / half * float(terms.sum().real)))
+
+
+def _noise_reach(design: TierDesign) -> float:
+    """How far the noise of a count may go: beyond lies less than 10⁻¹².
+
+    The sum of s noises of scale 1 exceeds x with probability e^(−tx)/(1 − t²)^s at most, for every t < 1 (Chernoff's
+    bound); at x = 30 + 12(√s − 1) the best t leaves less than that for every s.
+    """
+    return (_NOISE_REACH + _MORE_REACH * (math.sqrt(design.noise_terms) - 1)) * design.noise_scale
+
+
+def _own_deviation(design: TierDesign) -> float:
+    """The least standard deviation that the coins of the cells of a tier leave."""
+    return math.sqrt(design.cells * min(p * (1 - p) for p in (design.init, design.update)))
+
+
+def _drowned(design: TierDesign) -> bool:
+    """Whether noise is so much larger than what the cells say that its law takes too long to add up."""
+    return _noise_reach(design) * _REACH / _own_deviation(design) * 2 * _NODES_OUT / _NODE > _MOST_WORK
 
 
 def _characteristic(
@@ -89,13 +108,15 @@ def _characteristic(
         filled = -np.expm1(-circle / design.spread[tier])
         one = np.expm1(1j * weight * angle)
         total += design.cells * np.log1p(np.outer(one, design.init + (design.update - design.init) * filled))
-        noise *= (1 - decay) ** 2 / (1 - 2 * decay * np.cos(weight * angle) + decay**2)
+        noise *= ((1 - decay) ** 2 / (1 - 2 * decay * np.cos(weight * angle) + decay**2)) ** design.noise_terms
     return np.asarray(noise * np.exp(total).sum(axis=1) / np.exp(whole).sum())
 
 
 def user_interval(design: TierDesign, counts: Sequence[int], *, confidence: float) -> tuple[int, int | None]:
     """Return the least and the largest number of users that ``counts`` do not reject; None where they reject none."""
     level, seen = (1 - confidence) / 2, np.array(counts, dtype=np.float64)
+    if _drowned(design):
+        return 0, None
 
     def tested(users: int, *, upwards: bool) -> bool:
         weights = whole_weights(design, users)
@@ -104,7 +125,7 @@ def user_interval(design: TierDesign, counts: Sequence[int], *, confidence: floa
         return (up if upwards else 1 - up) > level
 
     guess = round(estimate_users(design, counts))
-    spread = guess * relative_error(design, guess) if guess else math.sqrt(geometric_variance(design.noise_scale))
+    spread = guess * relative_error(design, guess) if guess else math.sqrt(design.noise_variance)
     low = _first(partial(tested, upwards=True), 0, guess, spread)
     if tested(design.most, upwards=False):
         return low, None

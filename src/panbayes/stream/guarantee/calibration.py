@@ -65,7 +65,9 @@ class Calibration(Generic[AnyLaw]):
 
     ``epsilon`` is E, the total for one look and all ``releases``; ``state_epsilon`` bounds the look alone;
     ``noise_scale`` is σ of the two-sided geometric noise on every count of each release. ``flipped`` copies of the
-    state may be handed over (K), each with every bit flipped so often that it adds ``eta`` (η) to ρ.
+    state may be handed over (K), each with every bit flipped so often that it adds ``eta`` (η) to ρ. An estimate adds
+    up the counts of so many ``parts`` of the state (:mod:`panbayes.stream.ids.part`), each with noise of its own; that
+    decides the error, never the guarantee.
     """
 
     epsilon: Fraction
@@ -75,12 +77,18 @@ class Calibration(Generic[AnyLaw]):
     releases: int
     flipped: int = 0
     eta: Fraction = Fraction(0)
+    parts: int = 1
 
     def __post_init__(self) -> None:
         """Prove the guarantee again, whoever made the numbers: a calibration that does not meet it cannot exist."""
         if not 1 <= self.releases <= MAX_RELEASES or not MIN_SCALE <= self.noise_scale <= MAX_SCALE:
             raise ValueError("a calibration needs a noise scale that can be drawn and 1 to 10000 releases")
-        if not 0 <= self.flipped <= MAX_RELEASES or (self.eta > 0) is not (self.flipped > 0) or self.eta < 0:
+        if (
+            self.parts < 1
+            or not 0 <= self.flipped <= MAX_RELEASES
+            or (self.eta > 0) is not (self.flipped > 0)
+            or self.eta < 0
+        ):
             raise ValueError("flipped copies have a positive eta, and nothing else has")
         if self.flipped and not (isinstance(self.law, StateLaw) and self.law.levels == 2):
             raise ValueError("only bits can be flipped")
@@ -101,10 +109,10 @@ class Calibration(Generic[AnyLaw]):
         return loss_of(self.law, float(self.rate))
 
 
-def design_of(law: StateLaw, noise_scale: float, *, sample: int, universe: int | None) -> Design:
-    """The law of the released statistic, for predicting its error."""
+def design_of(law: StateLaw, noise_scale: float, *, sample: int, universe: int | None, parts: int = 1) -> Design:
+    """The law of the released statistic, added up over ``parts``, for predicting its error."""
     init, update = (tuple(w / COIN for w in weights) for weights in (law.init, law.update))
-    return Design(init, update, law.scores, sample, universe, noise_scale)
+    return Design(init, update, law.scores, sample, universe, noise_scale, parts)
 
 
 def largest_rate(law: StateLaw, total: float) -> float:
@@ -143,12 +151,13 @@ def calibrate(
     state_epsilon: Fraction | None = None,
     flipped: int = 0,
     eta: Fraction = Fraction(0),
+    parts: int = 1,
 ) -> Calibration[StateLaw]:
     """Calibrate for a total of ``epsilon`` (E): find a state law and the least output noise that provably keep it.
 
     ``releases`` outputs are planned. ``law`` names the state law, on ``levels`` levels. ``state_epsilon`` is its
     part of E, by default chosen for the least error. So many ``flipped`` copies add ``eta`` each to ρ. ``sample`` and
-    ``universe`` are m and U: they decide the best part, never the guarantee.
+    ``universe`` are m and U, and an estimate adds up ``parts``: they decide the best part, never the guarantee.
 
     >>> c = calibrate(epsilon=Fraction(1), sample=10_000, universe=None)
     >>> round(float(c.state_epsilon), 3), c.loss() <= 1
@@ -156,7 +165,7 @@ def calibrate(
     """
 
     def error(chosen: StateLaw, noise_scale: float) -> float:
-        return worst_rmse(design_of(chosen, noise_scale, sample=sample, universe=universe))
+        return worst_rmse(design_of(chosen, noise_scale, sample=sample, universe=universe, parts=parts))
 
     return calibrate_for(
         error,
@@ -167,6 +176,7 @@ def calibrate(
         state_epsilon=state_epsilon,
         flipped=flipped,
         eta=eta,
+        parts=parts,
     )
 
 
@@ -180,6 +190,7 @@ def calibrate_for(
     state_epsilon: Fraction | None = None,
     flipped: int = 0,
     eta: Fraction = Fraction(0),
+    parts: int = 1,
 ) -> Calibration[StateLaw]:
     """Calibrate as :func:`calibrate` does, for the least ``error`` of a state law and a noise scale."""
     check_planned(epsilon, releases)
@@ -194,7 +205,7 @@ def calibrate_for(
         )
     chosen = kind.law(state_epsilon, levels=levels)
     scale = drawable_scale(_scale_for(chosen, epsilon, releases, flipped * eta), epsilon, releases)
-    return Calibration(epsilon, state_epsilon, chosen, scale, releases, flipped, eta)
+    return Calibration(epsilon, state_epsilon, chosen, scale, releases, flipped, eta, parts)
 
 
 def check_planned(epsilon: Fraction, releases: int) -> None:

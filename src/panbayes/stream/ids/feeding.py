@@ -25,6 +25,7 @@ from panbayes.discovery import registry
 from panbayes.files import check_path
 from panbayes.stream.choices import choose
 from panbayes.stream.ids.formats.format import StreamFormat
+from panbayes.stream.ids.formats.lines import line_batches
 from panbayes.stream.ids.formats.text import TEXT
 from panbayes.stream.ids.stopping import Stop
 
@@ -73,10 +74,10 @@ def batches(
     found = stream_format(source, form)
     asked = Stop() if stop is None else stop
     try:
-        if fields:
-            yield from found.records(source, column, fields, asked)
-        else:
-            yield from found.batches(source, column, asked)
+        if found.of_lines is not None:
+            yield from found.of_lines(line_batches(source, asked), column, fields)
+        elif found.of_file is not None:
+            yield from found.of_file(source, column, fields, asked)
     finally:
         if stop is None:
             asked.close()

@@ -8,6 +8,7 @@ Thesis: the sampling step of Algorithm DworkDE.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,6 +66,11 @@ class Sampling:
         """Draw the key of a sample (all users if ``sample`` is ``None``)."""
         sample = size if sample is None else sample
         return cls(size, sample, os.urandom(_KEY_BYTES) if 1 <= sample < size else b"")
+
+    @staticmethod
+    def derived_key(key: bytes) -> bytes:
+        """Return the key of a sample that all who know ``key`` draw alike."""
+        return hashlib.shake_256(b"panbayes sample" + key).digest(_KEY_BYTES)
 
     def slots(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Map the numbers of users to slots, −1 without one; if all users are in, the numbers are the slots."""

@@ -159,10 +159,10 @@ class Entries:
         if not redraw_one(slot, self._words, self.sample, threshold):
             raise InternalError("the operating system gave no randomness")
 
-    def counts(self, parts: int = 1) -> tuple[int, ...]:
+    def counts(self, sections: int = 1) -> tuple[int, ...]:
         """What a release tells, before its noise. Private: add noise before it goes anywhere.
 
-        The sum of the scores of all entries, for bits also of each of so many equal ``parts``; of counters how many
+        The sum of the scores of all entries, for bits also of each of so many equal ``sections``; of counters how many
         stand at each value; of thinned bits the ones of each panel.
         """
         if isinstance(self.law, CounterLaw):
@@ -171,8 +171,8 @@ class Entries:
             ends = list(accumulate(panel.size for panel in self.law.panels))
             return tuple(self._ones(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))
         if self.law.levels == 2:
-            size = self.sample // parts
-            return tuple(self._ones(start, start + size) for start in range(0, size * parts, size))
+            size = self.sample // sections
+            return tuple(self._ones(start, start + size) for start in range(0, size * sections, size))
         return (sum(n * a for n, a in zip(self._histogram(), self.law.scores, strict=True)),)
 
     def _histogram(self) -> tuple[int, ...]:

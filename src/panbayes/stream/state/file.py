@@ -9,6 +9,11 @@ The file holds no ids, no event counts, no generator and no times; its own acces
 to the start of the day after every batch and every release. (The inode's change time cannot be set: see the page on
 streams in the documentation for that and for what else counts as a look.)
 
+A process that feeds all day long may open a state to be fed *by the beat*: batches change the mapped file alone, and
+:meth:`StateFile.beat` brings it to the disk, all of it, and sets its times back, at moments that have nothing to do
+with the stream. Every page is made writable again at once, because the first write to a page that was brought to the
+disk sets the time of the file: so between two beats neither times nor the amount written tell whether anybody came.
+
 The feeding process holds an exclusive lock on the file; a second one is refused. Releases are serialised by a lock
 on the record, so an estimate can be made while the stream is fed. A lock belongs to an open file, which a fork shares:
 so every release opens the file anew, and only the process that opened a state may use it. The file knows where it is at
@@ -26,6 +31,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from panbayes.errors import InputError
 from panbayes.files import check_path, new_file
 from panbayes.stream.saved_setup import save_setup
@@ -42,7 +49,7 @@ from panbayes.stream.state.mapped import (
     record_locked,
 )
 from panbayes.stream.state.processes import OneProcess
-from panbayes.stream.state.record import Record, Standing, write_record
+from panbayes.stream.state.record import PAGE, Record, Standing, write_record
 from panbayes.stream.state.release_count import ReleaseCount, first_count
 from panbayes.stream.state.store import Step, closed
 from panbayes.stream.state.touched import FiledEntries
@@ -67,10 +74,11 @@ os.register_at_fork(after_in_child=_Threads.renew)
 class StateFile(OneProcess):
     """A state in a file; ``setup`` says what it is for."""
 
-    def __init__(self, path: Path, *, writing: bool) -> None:
-        """Open and check a file; ``writing`` takes the lock of the one process that feeds it."""
+    def __init__(self, path: Path, *, writing: bool, by_beat: bool = False) -> None:
+        """Open and check a file; ``writing`` takes the lock of the one process that feeds it, perhaps ``by_beat``."""
         super().__init__()
         self._place, self._writing, self._redrawing = path.absolute(), writing, threading.Lock()
+        self._by_beat = by_beat
         descriptor = open_state(path)
         try:
             if writing:
@@ -82,9 +90,12 @@ class StateFile(OneProcess):
             raise
         self.setup = mapped.setup
         self._mapped: MappedState | None = mapped
-        entries = layout.entries_of(mapped.memory, mapped.setup)
-        self._entries = FiledEntries(entries.law, entries.sample, entries.memory, descriptor, layout.ENTRIES)
-        if writing:
+        self._entries = layout.entries_of(mapped.memory, mapped.setup)
+        if by_beat:
+            self.beat()
+        elif writing:
+            own = self._entries
+            self._entries = FiledEntries(own.law, own.sample, own.memory, descriptor, layout.ENTRIES)
             mapped.settle()
 
     @classmethod
@@ -102,7 +113,7 @@ class StateFile(OneProcess):
                 try:
                     os.posix_fallocate(descriptor, 0, size)
                     with mmap.mmap(descriptor, size) as memory:
-                        layout.write_setup(memory, saved)
+                        layout.write_setup(memory, saved, version=layout.version_of(setup))
                         write_record(
                             memory,
                             Record(1, first_count(setup), Standing(home_of(descriptor))),
@@ -122,7 +133,10 @@ class StateFile(OneProcess):
 
     @contextmanager
     def feeding(self) -> Iterator[Entries]:
-        """Lend the entries to one thread that redraws them; when the block ends, the batch is on the disk."""
+        """Lend the entries to one thread that redraws them.
+
+        When the block ends, the batch is on the disk; where the state is fed by the beat, after the next one.
+        """
         self.require_its_process()
         if not self._writing:
             raise InputError("writing", found="this state was opened for estimates only", remedy="open it for writing")
@@ -130,7 +144,19 @@ class StateFile(OneProcess):
             mapped = self._open()
             yield self._entries
             self.require_its_process()
-            mapped.settle()
+            if not self._by_beat:
+                mapped.settle()
+
+    def beat(self) -> None:
+        """Bring all entries to the disk, set the file's times back, and make every page ready to be written."""
+        self.require_its_process()
+        mapped = self._open()
+        mapped.memory.flush()
+        with self._redrawing:
+            # A byte of every page is written over itself; the record, which others may write to, is left alone.
+            pages = self._entries.memory[::PAGE]
+            np.bitwise_or(pages, 0, out=pages)
+        forget_times(mapped.descriptor)
 
     def transact(self, step: Step) -> tuple[ReleaseCount, ReleaseCount]:
         """Replace the release count by ``step`` of it, durably, and return both; if it is the same write nothing."""

@@ -43,14 +43,18 @@ __all__ = [
     "mark_gone",
     "read_header",
     "read_setup",
+    "version_of",
     "write_setup",
 ]
 
-VERSION: Final = 3
-"""What is written; older versions are read and go on as they are.
+VERSION: Final = 4
+"""The newest version that is read and written; older versions are read and go on as they are.
 
-Version 2 added the home of a file, version 3 what a setup may say of fields, groups and the clock.
+Version 2 added the home of a file, version 3 what a setup may say of fields, groups and the clock, version 4 the part
+of a whole. What needs no newer version is written as version 3.
 """
+
+_WHOLE: Final = 3
 
 _MAGIC: Final = b"panbayes stream\n"
 _GONE: Final = b"panbayes moved!\n"
@@ -69,12 +73,17 @@ def file_bytes(entries: int, table: int) -> int:
     return ENTRIES + -(-entries // PAGE) * PAGE + table
 
 
-def write_setup(memory: mmap.mmap, saved: Saved) -> None:
+def version_of(setup: StreamSetup) -> int:
+    """Return the version of a new file of this setup."""
+    return _WHOLE if setup.part is None else VERSION
+
+
+def write_setup(memory: mmap.mmap, saved: Saved, *, version: int) -> None:
     """Write the header and the table into a new file."""
     header = saved.header
     if _HEAD.size + len(header) > HEADER_BYTES:
         raise InputError("--where", found="filter and groups are too long", remedy="give fewer or shorter ones")
-    memory[: _HEAD.size] = _HEAD.pack(_MAGIC, VERSION, len(header), zlib.crc32(header))
+    memory[: _HEAD.size] = _HEAD.pack(_MAGIC, version, len(header), zlib.crc32(header))
     memory[_HEAD.size : _HEAD.size + len(header)] = header
     memory[len(memory) - len(saved.table) :] = saved.table
 
@@ -133,4 +142,4 @@ def read_setup(memory: mmap.mmap, header: bytes, *, path: Path) -> StreamSetup:
 def entries_of(memory: mmap.mmap, setup: StreamSetup) -> Entries:
     """Return the entries, which change the file in place."""
     array: NDArray[np.uint8] = np.frombuffer(memory, dtype=np.uint8, count=setup.state_bytes, offset=ENTRIES)
-    return Entries(setup.calibration.law, setup.universe.entries, array)
+    return Entries(setup.calibration.law, setup.entries, array)

@@ -39,7 +39,7 @@ class MemoryStore(OneProcess):
         super().__init__()
         self.setup = setup
         memory = _private_memory(setup.state_bytes)
-        self._entries: Entries | None = Entries(setup.calibration.law, setup.universe.entries, memory)
+        self._entries: Entries | None = Entries(setup.calibration.law, setup.entries, memory)
         self._entries.initialize(coins)
         self._count = first_count(setup)
         self._redrawing, self._releasing = threading.Lock(), threading.Lock()

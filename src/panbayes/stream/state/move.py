@@ -58,7 +58,7 @@ def _move(mapped: MappedState, new: Path) -> None:
     record = mapped.record()
     mapped.require_home(record)
     _remove_unfinished(new, home_of(mapped.descriptor))
-    if mapped.version == layout.VERSION and _renamed(mapped.path, new):
+    if mapped.version >= layout.version_of(mapped.setup) and _renamed(mapped.path, new):
         return
     _copy(mapped, record, new)
     layout.mark_gone(mapped.descriptor)
@@ -98,7 +98,7 @@ def _copy(mapped: MappedState, record: Record, new: Path) -> None:
             try:
                 os.posix_fallocate(descriptor, 0, len(mapped.memory))
                 with mmap.mmap(descriptor, len(mapped.memory)) as memory:
-                    layout.write_setup(memory, saved)
+                    layout.write_setup(memory, saved, version=layout.version_of(mapped.setup))
                     standing = Standing(home_of(descriptor), source, arriving=True)
                     write_record(memory, Record(1, record.count, standing))
                     for start in range(first, end, _BLOCK):

@@ -123,9 +123,9 @@ def _possible(count: ReleaseCount, setup: StreamSetup) -> bool:
         return False
     if count.last is None:
         return count.left == planned
-    noise, most, parts = _SURELY * setup.calibration.noise_scale, setup.universe.entries, len(count.last)
+    noise, most, sections = _SURELY * setup.calibration.noise_scale, setup.entries, len(count.last)
     if isinstance(law, StateLaw):
-        most, parts = most * law.scores[-1], setup.universe.parts
+        most, sections = most * law.scores[-1], setup.universe.sections
     near = all(-noise <= released <= most + noise for released in count.last)
     most_left = planned if setup.renews and count.turn else planned - 1
-    return count.left <= most_left and near and len(count.last) == parts
+    return count.left <= most_left and near and len(count.last) == sections

@@ -10,6 +10,9 @@ Why these settings:
   processes; others wait, and after :data:`BUSY_SECONDS` they are told so.
 * A new ledger is written under another name and linked to its own, so that a ledger is whole or absent; an empty or
   short file is a damaged one and never taken for a new one.
+* A ledger has one name. SQLite finds the journal of a transaction that was cut off by the name of the file: under a
+  second name, a hard link, what was half-written would be taken for whole, and what is charged there be undone later
+  under the first. So a second name is refused, but for what a process has left that was killed while it made the file.
 * Triggers refuse to change or delete what has been charged. They guard against slips, not against somebody with an
   editor: that is what the hash chain is for.
 
@@ -31,7 +34,7 @@ from typing import Final
 
 from panbayes.consortium.holder.ledger import versions
 from panbayes.errors import LedgerError
-from panbayes.files import new_file
+from panbayes.files import new_file, unfinished_names
 
 __all__ = [
     "BUSY_SECONDS",
@@ -177,7 +180,7 @@ def _begun(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
 
 def _check_file(path: Path) -> None:
     try:
-        mode = path.stat().st_mode
+        mode, names = path.stat().st_mode, _names(path)
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise LedgerError(str(path), found=f"cannot be read ({reason})", remedy="check the path") from None
@@ -189,6 +192,28 @@ def _check_file(path: Path) -> None:
             found=f"may be read by others (mode {stat.S_IMODE(mode):04o})",
             remedy=f"run: chmod 600 {path}",
         )
+    if names > 1:
+        raise LedgerError(
+            str(path),
+            found="has another name as well, a hard link: what is charged under one could be undone under the other",
+            remedy=f"remove the other; `find DIR -samefile {path}` finds it",
+        )
+
+
+def _names(path: Path) -> int:
+    """Count the names of a file, without those that it was made under by a process that was killed, or is at it now."""
+    if path.stat().st_nlink == 1:
+        return 1
+    # Looked for before it is counted again: whoever makes the file may be done in between.
+    left = [name for name in unfinished_names(path) if _is_same(name, path)]
+    return path.stat().st_nlink - len(left)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def _known_version(connection: sqlite3.Connection, path: Path | None) -> int:

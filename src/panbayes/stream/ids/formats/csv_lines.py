@@ -15,9 +15,8 @@ from typing import Final
 from panbayes.errors import InputError
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.formats.format import StreamFormat
-from panbayes.stream.ids.formats.lines import line_batches, lines_of
+from panbayes.stream.ids.formats.lines import lines_of
 from panbayes.stream.ids.records import Records
-from panbayes.stream.ids.stopping import Stop
 from panbayes.stream.ids.where import one_text
 
 __all__ = ["CSV"]
@@ -26,20 +25,24 @@ _NUMBER: Final = re.compile("0*[1-9][0-9]{0,8}")
 """The number of a column; no line has room for more."""
 
 
-def _batches(source: str, column: str | None, stop: Stop) -> Iterator[Texts]:
+def _of_lines(lines: Iterator[Texts], column: str | None, fields: Sequence[str]) -> Iterator[object]:
     """Yield one column, named in the first line or numbered from 1."""
+    yield from _records(lines, column, fields) if fields else _ids(lines, column)
+
+
+def _ids(lines: Iterator[Texts], column: str | None) -> Iterator[Texts]:
     from panbayes.stream.ids.kernels.csv_fields import take_csv_field
 
-    for (place,), rows in _rows(source, column, (), stop):
+    for (place,), rows in _rows(lines, column, ()):
         take_csv_field(rows.data, rows.starts, rows.lengths, place)
         yield rows
 
 
-def _records(source: str, column: str | None, fields: Sequence[str], stop: Stop) -> Iterator[Records]:
+def _records(lines: Iterator[Texts], column: str | None, fields: Sequence[str]) -> Iterator[Records]:
     """Yield one column with others beside it, all named in the first line or all numbered from 1."""
     from panbayes.stream.ids.kernels.csv_fields import take_csv_field
 
-    for (place, *others), rows in _rows(source, column, fields, stop):
+    for (place, *others), rows in _rows(lines, column, fields):
         values: dict[str, Texts] = {}
         for field, other in zip(fields, others, strict=True):
             # A copy each: to take a field undoes doubled quotes in place.
@@ -52,12 +55,10 @@ def _records(source: str, column: str | None, fields: Sequence[str], stop: Stop)
                 array[:] = 0
 
 
-def _rows(
-    source: str, column: str | None, fields: Sequence[str], stop: Stop
-) -> Iterator[tuple[tuple[int, ...], Texts]]:
+def _rows(lines: Iterator[Texts], column: str | None, fields: Sequence[str]) -> Iterator[tuple[tuple[int, ...], Texts]]:
     """Yield batches of rows, each with the places of the column and of the fields."""
     places = _numbered(column, fields)
-    for batch in line_batches(source, stop):
+    for batch in lines:
         rows = batch
         if places is None:
             places, header = _find_header(batch, column, fields)
@@ -119,4 +120,4 @@ def _place_of_field(field: str, header: list[str]) -> int:
     return names.index(field)
 
 
-CSV: Final = StreamFormat("csv", (".csv",), _batches, _records)
+CSV: Final = StreamFormat("csv", (".csv",), _of_lines)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from panbayes.errors import InputError
-from panbayes.stream.ids.records import Records
+from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["StreamFormat", "unreadable"]
@@ -17,17 +17,23 @@ __all__ = ["StreamFormat", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class StreamFormat:
-    """A format: ``batches(source, column, stop)`` yields ids in whatever form an estimator takes them.
+    """A format: how ids, and the values of fields beside them, are read from lines or from a file of another kind.
 
-    ``source`` is a path, or ``-`` for standard input; ``column`` is what the user named, or ``None``. Asked to
-    ``stop``, it yields what was read and ends. A row that cannot be read yields a missing id.
-    ``records(source, column, fields, stop)`` yields ids with the values of some fields beside them.
+    ``of_lines(lines, column, fields)`` yields ids in whatever form an estimator takes them, or, where there are
+    ``fields``, :class:`~panbayes.stream.ids.records.Records`; ``column`` is what the user named, or ``None``. A row
+    that cannot be read yields a missing id. Where a file is no lines, ``of_file(path, column, fields, stop)`` does;
+    asked to ``stop``, it yields what was read and ends.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    batches: Callable[[str, str | None, Stop], Iterator[object]]
-    records: Callable[[str, str | None, Sequence[str], Stop], Iterator[Records]]
+    of_lines: Callable[[Iterator[Texts], str | None, Sequence[str]], Iterator[object]] | None = None
+    of_file: Callable[[str, str | None, Sequence[str], Stop], Iterator[object]] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a format that reads nothing, or the same in two ways."""
+        if (self.of_lines is None) is (self.of_file is None):
+            raise ValueError("a format reads lines or files")
 
 
 def unreadable(source: str, error: OSError) -> InputError:

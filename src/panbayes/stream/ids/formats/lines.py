@@ -16,14 +16,13 @@ from contextlib import contextmanager
 from typing import Final, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from panbayes.errors import InputError
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.formats.format import unreadable
 from panbayes.stream.ids.stopping import Stop
 
-__all__ = ["BATCH", "PATIENCE", "line_batches", "lines_of"]
+__all__ = ["BATCH", "PATIENCE", "LineBuffer", "line_batches", "lines_of"]
 
 BATCH: Final = 1 << 22
 """Bytes of input in a batch, at most."""
@@ -33,6 +32,81 @@ PATIENCE: Final = 1.0
 
 _LINES: Final = 1 << 19
 _MARK: Final = b"\xef\xbb\xbf"
+_NEWLINE: Final = 10
+
+
+class LineBuffer:
+    """Bytes on their way to becoming lines, overwritten as soon as they have been.
+
+    Put bytes into :meth:`room`, say how many with :meth:`grew`, and take whole lines with :meth:`lines`. A line longer
+    than the buffer is dropped, and so is a byte-order mark before the first one.
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._data = np.zeros(BATCH + 1, dtype=np.uint8)
+        self._starts, self._lengths = np.zeros(_LINES, dtype=np.int64), np.zeros(_LINES, dtype=np.int64)
+        self._have, self._at_start, self._skipping = 0, True, False
+
+    def room(self) -> memoryview:
+        """Return where the next bytes go."""
+        return self._data.data[self._have : self._data.size - 1]
+
+    def put(self, data: memoryview) -> int:
+        """Put as many bytes as there is room for, and return how many that is."""
+        room = self.room()
+        size = min(len(room), len(data))
+        room[:size] = data[:size]
+        self.grew(size)
+        return size
+
+    def grew(self, size: int) -> None:
+        """Say that ``size`` bytes were put there."""
+        self._have += size
+
+    def lines(self, *, ended: bool = False) -> Iterator[Texts]:
+        """Yield whole lines as spans that are overwritten afterwards; what is left is a line where the input ended."""
+        # Loaded here: compiled loops take longer to load than a help text that names the formats should.
+        from panbayes.stream.ids.kernels.spans import split_lines
+
+        if self._at_start and self._data[: len(_MARK)].tobytes() == _MARK:
+            self._drop(len(_MARK))
+        self._at_start = self._at_start and self._have < len(_MARK)
+        if ended and self._have and self._data[self._have - 1] != _NEWLINE:
+            self._data[self._have] = _NEWLINE
+            self._have += 1
+        while True:
+            count, rest = split_lines(self._data, self._have, self._starts, self._lengths)
+            if count == 0:
+                break
+            # The rest of a line that was too long is not a line.
+            first = 1 if self._skipping else 0
+            self._skipping = False
+            yield Texts(self._data, self._starts[first:count], self._lengths[first:count])
+            self._drop(rest)
+            self._starts[:count] = 0
+            self._lengths[:count] = 0
+        if self._have >= self._data.size - 1:
+            self._drop(self._have)
+            self._skipping = True
+
+    def wipe_rest(self) -> None:
+        """Overwrite what is left, and begin a new input."""
+        self._drop(self._have)
+        self._at_start, self._skipping = True, False
+
+    def wipe(self) -> None:
+        """Overwrite everything."""
+        for array in (self._data, self._starts, self._lengths):
+            array[:] = 0
+        self._have = 0
+
+    def _drop(self, size: int) -> None:
+        """Take ``size`` bytes off the start of what is in the buffer."""
+        left = self._have - size
+        self._data[:left] = self._data[size : self._have].copy()
+        self._data[left : self._have] = 0
+        self._have = left
 
 
 def line_batches(source: str, stop: Stop) -> Generator[Texts, None, None]:
@@ -41,47 +115,14 @@ def line_batches(source: str, stop: Stop) -> Generator[Texts, None, None]:
     What the caller makes of the spans is overwritten too. Asked to stop, hand over the whole lines that were read, and
     drop the beginning of one.
     """
-    # Loaded here: compiled loops take longer to load than a help text that names the formats should.
-    from panbayes.stream.ids.kernels.spans import split_lines
-
-    buffer = np.zeros(BATCH + 1, dtype=np.uint8)
-    starts, lengths = np.zeros(_LINES, dtype=np.int64), np.zeros(_LINES, dtype=np.int64)
-    have, at_start, skipping, ended = 0, True, False, False
+    buffer, ended = LineBuffer(), False
     try:
         with _opened(source) as descriptor:
             while not (ended or stop.asked):
-                have, ended = _fill(descriptor, buffer, have, stop)
-                if at_start and buffer[: len(_MARK)].tobytes() == _MARK:
-                    have = _drop(buffer, have, len(_MARK))
-                at_start = at_start and have < len(_MARK)
-                if ended and have and buffer[have - 1] != 10:
-                    buffer[have] = 10
-                    have += 1
-                while True:
-                    count, rest = split_lines(buffer, have, starts, lengths)
-                    if count == 0:
-                        break
-                    # The rest of a line that was too long is not a line.
-                    first = 1 if skipping else 0
-                    skipping = False
-                    yield Texts(buffer, starts[first:count], lengths[first:count])
-                    have = _drop(buffer, have, rest)
-                    starts[:count] = 0
-                    lengths[:count] = 0
-                if have >= BATCH:
-                    buffer[:] = 0
-                    have, skipping = 0, True
+                ended = _fill(descriptor, buffer, stop)
+                yield from buffer.lines(ended=ended)
     finally:
-        for array in (buffer, starts, lengths):
-            array[:] = 0
-
-
-def _drop(buffer: NDArray[np.uint8], have: int, size: int) -> int:
-    """Take ``size`` bytes off the start of what is in the buffer; return how much is left."""
-    left = have - size
-    buffer[:left] = buffer[size:have].copy()
-    buffer[left:have] = 0
-    return left
+        buffer.wipe()
 
 
 def lines_of(batch: Texts) -> Iterator[bytes]:
@@ -109,23 +150,20 @@ def _opened(source: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _fill(descriptor: int, buffer: NDArray[np.uint8], have: int, stop: Stop) -> tuple[int, bool]:
-    """Read until the buffer is full, the input ends, patience does or somebody asks to stop.
-
-    Return how much there is and whether the input ended.
-    """
+def _fill(descriptor: int, buffer: LineBuffer, stop: Stop) -> bool:
+    """Read until the buffer is full, the input ends, patience does or somebody asks to stop; say whether it ended."""
     deadline: float | None = None
-    while have < BATCH:
+    while room := buffer.room():
         wait = None if deadline is None else max(0.0, deadline - time.monotonic())
         if descriptor not in select.select([descriptor, stop.fileno()], [], [], wait)[0] or stop.asked:
             break
         try:
-            read = os.readv(descriptor, [buffer.data[have:BATCH]])
+            read = os.readv(descriptor, [room])
         except OSError as error:
             raise unreadable("the input", error) from None
         if read == 0:
-            return have, True
-        have += read
+            return True
+        buffer.grew(read)
         if deadline is None:
             deadline = time.monotonic() + PATIENCE
-    return have, False
+    return False

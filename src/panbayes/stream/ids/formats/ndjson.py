@@ -14,21 +14,24 @@ import numpy as np
 from panbayes.errors import InputError
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.formats.format import StreamFormat
-from panbayes.stream.ids.formats.lines import line_batches, lines_of
+from panbayes.stream.ids.formats.lines import lines_of
 from panbayes.stream.ids.records import Records
-from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["NDJSON"]
 
 
-def _batches(source: str, column: str | None, stop: Stop) -> Iterator[Texts]:
+def _of_lines(lines: Iterator[Texts], column: str | None, fields: Sequence[str]) -> Iterator[object]:
     if column is None:
         raise InputError("--column", found="missing", remedy="name the field of the NDJSON lines that holds the id")
+    yield from _records(lines, column, fields) if fields else _ids(lines, column)
+
+
+def _ids(lines: Iterator[Texts], column: str) -> Iterator[Texts]:
     from panbayes.stream.ids.kernels.json_fields import take_json_field
 
     name = np.frombuffer(column.encode("utf-8", "surrogatepass"), dtype=np.uint8)
     decoder = _decoder(column)
-    for batch in line_batches(source, stop):
+    for batch in lines:
         ask = np.zeros(batch.starts.size, dtype=np.bool_)
         take_json_field(batch.data, batch.starts, batch.lengths, name, ask, False)
         if ask.any():
@@ -40,25 +43,23 @@ def _batches(source: str, column: str | None, stop: Stop) -> Iterator[Texts]:
             yield batch
 
 
-def _records(source: str, column: str | None, fields: Sequence[str], stop: Stop) -> Iterator[Records]:
+def _records(lines: Iterator[Texts], column: str, fields: Sequence[str]) -> Iterator[Records]:
     """Yield one field as the id with others beside it."""
-    if column is None:
-        raise InputError("--column", found="missing", remedy="name the field of the NDJSON lines that holds the id")
     from panbayes.stream.ids.kernels.json_fields import take_json_field
 
     names = [np.frombuffer(name.encode("utf-8", "surrogatepass"), dtype=np.uint8) for name in (column, *fields)]
-    for batch in line_batches(source, stop):
+    for batch in lines:
         ask, odd = np.zeros(batch.starts.size, dtype=np.bool_), np.zeros(batch.starts.size, dtype=np.bool_)
         found = [Texts(batch.data, batch.starts.copy(), batch.lengths.copy()) for _ in names]
         for number, (texts, name) in enumerate(zip(found, names, strict=True)):
             take_json_field(texts.data, texts.starts, texts.lengths, name, odd, number > 0)
             ask |= odd
         if ask.any():
-            lines = [
+            parsed = [
                 _parsed(line, column, fields)
                 for line in lines_of(Texts(batch.data, batch.starts[ask], batch.lengths[ask]))
             ]
-            columns = [Texts.of(values) for values in zip(*lines, strict=True)]
+            columns = [Texts.of(values) for values in zip(*parsed, strict=True)]
             yield Records(columns[0], dict(zip(fields, columns[1:], strict=True)))
             found = [Texts(texts.data, texts.starts[~ask], texts.lengths[~ask]) for texts in found]
         yield Records(found[0], dict(zip(fields, found[1:], strict=True)))
@@ -102,4 +103,4 @@ def _field(decoder: msgspec.json.Decoder[msgspec.Struct], line: bytes) -> str:
     return str(value) if isinstance(value, str | int) else ""
 
 
-NDJSON: Final = StreamFormat("ndjson", (".ndjson", ".jsonl"), _batches, _records)
+NDJSON: Final = StreamFormat("ndjson", (".ndjson", ".jsonl"), _of_lines)

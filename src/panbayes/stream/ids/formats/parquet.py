@@ -28,14 +28,10 @@ MOST_BYTES: Final = 1 << 30
 _ROWS: Final = 1 << 20
 
 
-def _batches(source: str, column: str | None, stop: Stop) -> Iterator[object]:
-    for part in _parts(source, column, (), stop):
-        yield part.to_series()
-
-
-def _records(source: str, column: str | None, fields: Sequence[str], stop: Stop) -> Iterator[Records]:
+def _of_file(source: str, column: str | None, fields: Sequence[str], stop: Stop) -> Iterator[object]:
     for part in _parts(source, column, fields, stop):
-        yield Records(part.to_series(0), {field: part.to_series(1 + k) for k, field in enumerate(fields)})
+        beside = {field: part.to_series(1 + k) for k, field in enumerate(fields)}
+        yield Records(part.to_series(0), beside) if fields else part.to_series()
 
 
 def _parts(source: str, column: str | None, fields: Sequence[str], stop: Stop) -> Iterator[pl.DataFrame]:
@@ -152,4 +148,4 @@ def _text(name: str, kinds: pl.Schema) -> pl.Expr:
     return values if kind == pl.Binary else values.cast(pl.String, strict=False)
 
 
-PARQUET: Final = StreamFormat("parquet", (".parquet", ".pq"), _batches, _records)
+PARQUET: Final = StreamFormat("parquet", (".parquet", ".pq"), of_file=_of_file)

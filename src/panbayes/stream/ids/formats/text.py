@@ -8,25 +8,20 @@ from typing import Final
 from panbayes.errors import InputError
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.formats.format import StreamFormat
-from panbayes.stream.ids.formats.lines import line_batches
-from panbayes.stream.ids.records import Records
-from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["TEXT"]
 
 
-def _batches(source: str, column: str | None, stop: Stop) -> Iterator[Texts]:
+def _of_lines(lines: Iterator[Texts], column: str | None, fields: Sequence[str]) -> Iterator[Texts]:
     if column is not None:
         raise InputError("--column", found="text lines have no columns", remedy="leave it out")
-    yield from line_batches(source, stop)
+    if fields:
+        raise InputError(
+            "FILE",
+            found=f"text lines have no field {fields[0]!r}, which filter or groups look at",
+            remedy="give a CSV, NDJSON or Parquet file, with --format if its name does not say so",
+        )
+    yield from lines
 
 
-def _records(_source: str, _column: str | None, fields: Sequence[str], _stop: Stop) -> Iterator[Records]:
-    raise InputError(
-        "FILE",
-        found=f"text lines have no field {fields[0]!r}, which filter or groups look at",
-        remedy="give a CSV, NDJSON or Parquet file, with --format if its name does not say so",
-    )
-
-
-TEXT: Final = StreamFormat("text", (".txt",), _batches, _records)
+TEXT: Final = StreamFormat("text", (".txt",), _of_lines)

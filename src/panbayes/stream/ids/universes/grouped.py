@@ -68,7 +68,7 @@ class GroupedUniverse:
         return len(self.groups.names) * self.each.entries
 
     @property
-    def parts(self) -> int:
+    def sections(self) -> int:
         """Each tier of each group is counted by itself."""
         return len(self.groups.names) * self.each.tiers
 

@@ -126,9 +126,18 @@ class HashedUniverse:
 
     @classmethod
     def of_memory(
-        cls, memory: int = DEFAULT_MEMORY, *, expect: int | None = None, key: bytes | None = None, ipv6: Ipv6Bits = 0
+        cls,
+        memory: int = DEFAULT_MEMORY,
+        *,
+        expect: int | None = None,
+        key: bytes | None = None,
+        ipv6: Ipv6Bits = 0,
+        parts: int = 1,
     ) -> HashedUniverse:
         """Divide ``memory`` bytes: into tiers, or into one tier where ``expect`` users are expected, a cell each.
+
+        Where a state has ``parts``, each gets as many whole words of every tier.
+
         >>> HashedUniverse.of_memory(key=bytes(16)).describe()
         'any ids, hashed into 18 tiers of 58,240 cells'
         >>> HashedUniverse.of_memory(expect=100_000_000, key=bytes(16)).describe()
@@ -138,14 +147,19 @@ class HashedUniverse:
             raise InputError("memory", found=f"found {memory} bytes", remedy="give 1K or more, such as 128K or 1M")
         if expect is not None and not 1 <= expect <= MAX_UNIVERSE:
             raise InputError("expect", found=f"found {expect}", remedy="give the number of users to expect, at least 1")
-        bits, key = 8 * memory, os.urandom(_KEY_BYTES) if key is None else key
+        bits, unit, key = 8 * memory, 64 * parts, os.urandom(_KEY_BYTES) if key is None else key
         if expect is not None:
-            cells = min(bits // 64, -(-expect // 64)) * 64
-            return cls(1, cells, max(cells, expect), key, ipv6)
+            cells = min(bits // unit, -(-expect // unit)) * unit
+            if cells:
+                return cls(1, cells, max(cells, expect), key, ipv6)
         tiers = 1
-        while (bits // tiers // 64 * 64) << (tiers - 1) < MOST_USERS // 2:
+        while 0 < (bits // tiers // unit * unit) << (tiers - 1) < MOST_USERS // 2:
             tiers += 1
-        cells = bits // tiers // 64 * 64
+        cells = bits // tiers // unit * unit
+        if not cells:
+            raise InputError(
+                "memory", found=f"{memory} bytes are too few for {parts} parts", remedy="give more, or fewer parts"
+            )
         return cls(tiers, cells, cells, key, ipv6)
 
     @property
@@ -154,7 +168,7 @@ class HashedUniverse:
         return self.tiers * self.cells
 
     @property
-    def parts(self) -> int:
+    def sections(self) -> int:
         """Each tier is counted by itself."""
         return self.tiers
 

@@ -44,8 +44,8 @@ class Universe(Protocol):
         """m, how many entries the state has."""
 
     @property
-    def parts(self) -> int:
-        """Into how many equal parts the entries fall, each of which is added up by itself in a release."""
+    def sections(self) -> int:
+        """Into how many equal sections the entries fall, each of which is added up by itself in a release."""
 
     def slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
         """Yield the slots of a chunk of ids; whatever is not within 0 … m−1 stands for an id without a slot."""
@@ -70,7 +70,7 @@ class SizedUniverse:
         return self.sampling.sample
 
     @property
-    def parts(self) -> int:
+    def sections(self) -> int:
         """One: all entries count together."""
         return 1
 

@@ -6,7 +6,8 @@ Thesis: Algorithms DworkDE, OptBernDE, LaplaceDE; see errata 1, 2.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from panbayes.stream.accuracy.density_error import Design, worst_rmse
 from panbayes.stream.accuracy.statistic_law import confidence_interval, failure_probability, worst_failure
@@ -18,7 +19,7 @@ from panbayes.stream.laws.registry import DEFAULT_LAW
 from panbayes.stream.laws.state_law import StateLaw
 from panbayes.stream.statistics.methods.statistic import Budget, Released
 
-__all__ = ["Density", "middle"]
+__all__ = ["Density", "density_answer", "middle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Density:
             state_epsilon=budget.state_epsilon,
             flipped=budget.flipped,
             eta=budget.eta,
+            parts=budget.parts,
         )
 
     def rmse(self, calibration: Calibration[Law], *, sample: int, universe: int | None) -> float:
@@ -89,30 +91,8 @@ class Density:
     ) -> DensityEstimate:
         """Turn the noisy sum of scores into a density with its interval."""
         sampling = sampling_of(users)
-        size = sampling.size
-        # Where entries are forgotten their chances differ, and the binomial law has the heaviest tails.
-        design = _design(calibration, sampling.sample, None if release.half_life else size)
-        (statistic,) = release.counts
-        low, high = confidence_interval(design, statistic=statistic, confidence=confidence)
-        unbiased = design.density_of(statistic)
-        density = min(1.0, max(0.0, unbiased))
-        return DensityEstimate(
-            density=density,
-            low=min(low, density),
-            high=max(high, density),
-            confidence=confidence,
-            distinct=round(density * size),
-            distinct_low=math.floor(min(low, density) * size),
-            distinct_high=math.ceil(max(high, density) * size),
-            unbiased=unbiased,
-            rmse=worst_rmse(design),
-            statistic=statistic,
-            fresh=release.fresh,
-            releases_left=release.left,
-            epsilon=calibration.epsilon,
-            private=release.private,
-            scope=release.scope,
-        )
+        design = _design(calibration, sampling.sample, sampling.size)
+        return density_answer(design, release, epsilon=calibration.epsilon, confidence=confidence)
 
     def error(self, calibration: Calibration[Law], users: Universe) -> float:
         """The root mean squared error, at worst."""
@@ -128,6 +108,35 @@ class Density:
         return []
 
 
+def density_answer(design: Design, release: Released, *, epsilon: Fraction, confidence: float) -> DensityEstimate:
+    """Turn the noisy sum of scores of a finite universe into a density with its interval."""
+    size = design.sample if design.universe is None else design.universe
+    if release.half_life:
+        # Where entries are forgotten their chances differ, and the binomial law has the heaviest tails.
+        design = replace(design, universe=None)
+    (statistic,) = release.counts
+    low, high = confidence_interval(design, statistic=statistic, confidence=confidence)
+    unbiased = design.density_of(statistic)
+    density = min(1.0, max(0.0, unbiased))
+    return DensityEstimate(
+        density=density,
+        low=min(low, density),
+        high=max(high, density),
+        confidence=confidence,
+        distinct=round(density * size),
+        distinct_low=math.floor(min(low, density) * size),
+        distinct_high=math.ceil(max(high, density) * size),
+        unbiased=unbiased,
+        rmse=worst_rmse(design),
+        statistic=statistic,
+        fresh=release.fresh,
+        releases_left=release.left,
+        epsilon=epsilon,
+        private=release.private,
+        scope=release.scope,
+    )
+
+
 def middle(universe: int | None) -> float:
     """The density nearest to one half."""
     return 0.5 if universe is None else (universe // 2) / universe
@@ -136,4 +145,5 @@ def middle(universe: int | None) -> float:
 def _design(calibration: Calibration[Law], sample: int, universe: int | None) -> Design:
     if not isinstance(calibration.law, StateLaw):
         raise ValueError("a density needs entries that are redrawn")
-    return design_of(calibration.law, float(calibration.noise_scale), sample=sample, universe=universe)
+    scale = float(calibration.noise_scale)
+    return design_of(calibration.law, scale, sample=sample, universe=universe, parts=calibration.parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final
 
 from panbayes.errors import InputError
@@ -16,7 +17,7 @@ from panbayes.stream.laws.law import Law
 from panbayes.stream.laws.state_law import COIN, StateLaw
 from panbayes.stream.statistics.methods.statistic import Budget, Released
 
-__all__ = ["Distinct", "tier_design"]
+__all__ = ["Distinct", "distinct_answer", "tier_design"]
 
 _THIN: Final = 256
 
@@ -58,7 +59,8 @@ class Distinct:
         typical = users.panels * users.of << users.tiers // 2
 
         def error(law: StateLaw, noise_scale: float) -> float:
-            design = TierDesign(law.init[1] / COIN, law.update[1] / COIN, users.cells, users.spread, noise_scale)
+            chances = law.init[1] / COIN, law.update[1] / COIN
+            design = TierDesign(*chances, users.cells, users.spread, noise_scale, budget.parts)
             return relative_error(design, typical) * relative_error(design, 1.5 * typical)
 
         return calibrate_for(
@@ -68,35 +70,15 @@ class Distinct:
             state_epsilon=budget.state_epsilon,
             flipped=budget.flipped,
             eta=budget.eta,
+            parts=budget.parts,
         )
 
     def answer(
         self, calibration: Calibration[Law], users: Universe, release: Released, *, confidence: float
     ) -> DistinctEstimate:
         """Turn noisy counts of ones into a number of users with its interval."""
-        design, times = tier_design(calibration, users), 1
-        if len(release.counts) != len(design.spread):
-            raise ValueError("a release has one count for each tier")
-        if release.half_life is not None:
-            # As if far more users were spread as much thinner: then cells are independent, as forgetting makes them.
-            design, times = replace(design, spread=tuple(_THIN * v for v in design.spread)), _THIN
-        found = round(estimate_users(design, release.counts) / times)
-        low, high = user_interval(design, release.counts, confidence=confidence)
-        low, high = low // times, None if high is None else -(-high // times)
-        return DistinctEstimate(
-            users=found,
-            low=min(low, found),
-            high=None if high is None else max(high, found),
-            confidence=confidence,
-            interval="exact" if len(design.spread) == 1 and times == 1 else "tested",
-            relative_error=relative_error(design, times * max(1, found)),
-            counts=release.counts,
-            fresh=release.fresh,
-            releases_left=release.left,
-            epsilon=calibration.epsilon,
-            private=release.private,
-            scope=release.scope,
-        )
+        design = tier_design(calibration, users)
+        return distinct_answer(design, release, epsilon=calibration.epsilon, confidence=confidence)
 
     def error(self, calibration: Calibration[Law], users: Universe) -> float:
         """The largest relative error between the numbers of users that fill half of the first and of the last tier."""
@@ -113,6 +95,33 @@ class Distinct:
         return [("one id", "is one user; who uses several is protected for each, and counted as many")]
 
 
+def distinct_answer(design: TierDesign, release: Released, *, epsilon: Fraction, confidence: float) -> DistinctEstimate:
+    """Turn noisy counts of ones of this law into a number of users with its interval."""
+    times = 1
+    if len(release.counts) != len(design.spread):
+        raise ValueError("a release has one count for each tier")
+    if release.half_life is not None:
+        # As if far more users were spread as much thinner: then cells are independent, as forgetting makes them.
+        design, times = replace(design, spread=tuple(_THIN * v for v in design.spread)), _THIN
+    found = round(estimate_users(design, release.counts) / times)
+    low, high = user_interval(design, release.counts, confidence=confidence)
+    low, high = low // times, None if high is None else -(-high // times)
+    return DistinctEstimate(
+        users=found,
+        low=min(low, found),
+        high=None if high is None else max(high, found),
+        confidence=confidence,
+        interval="exact" if len(design.spread) == 1 and times == 1 else "tested",
+        relative_error=relative_error(design, times * max(1, found)),
+        counts=release.counts,
+        fresh=release.fresh,
+        releases_left=release.left,
+        epsilon=epsilon,
+        private=release.private,
+        scope=release.scope,
+    )
+
+
 def tier_design(calibration: Calibration[Law], users: Universe) -> TierDesign:
     """The law of the counts that a hashed universe releases; refused for another."""
     law = calibration.law
@@ -123,4 +132,5 @@ def tier_design(calibration: Calibration[Law], users: Universe) -> TierDesign:
             remedy="count distinct users where ids are hashed; of known users estimate the density",
         )
     scale = float(calibration.noise_scale)
-    return TierDesign(law.init[1] / COIN, law.update[1] / COIN, users.cells, users.spread, scale)
+    chances = law.init[1] / COIN, law.update[1] / COIN
+    return TierDesign(*chances, users.cells, users.spread, scale, calibration.parts)

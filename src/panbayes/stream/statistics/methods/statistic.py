@@ -28,7 +28,7 @@ class Budget:
 
     ``sample`` is m and ``universe`` is U (``None``: infinite); they decide the error, never the guarantee.
     ``state_epsilon`` is the state's part, or ``None`` for the best. ``flipped`` copies of the state add ``eta`` each
-    to what the releases lose.
+    to what the releases lose. An estimate adds up what so many ``parts`` of the state release.
     """
 
     epsilon: Fraction
@@ -38,6 +38,7 @@ class Budget:
     state_epsilon: Fraction | None = None
     flipped: int = 0
     eta: Fraction = Fraction(0)
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,209 @@
+"""The adaptive strategy before it has seen anything: its rounds, the tables it may take, and the noise of each.
+
+How it divides its grant follows from the number of records (:class:`~panbayes.consortium.analyst.adaptive.division.
+Division`), and how many tables a holder may take at most from what it is offered
+(:class:`~panbayes.consortium.analyst.adaptive.choice.Choice`): both are its own public plan, not a copy. How many it
+*will* take, and whether a round finds anything, depends on the records: expected are four fifths of what is offered in
+the first round, and in later ones half of what a tree has or of what is offered, whichever is less, as long as
+there are pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from panbayes.consortium.agreement.strategies import adaptive
+from panbayes.consortium.analyst.adaptive.choice import Choice
+from panbayes.consortium.analyst.adaptive.division import TOTAL, Division, Grant
+from panbayes.consortium.analyst.adaptive.grouping import groups_within
+from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, price
+from panbayes.planning.forecast import Setting
+from panbayes.planning.noise_moments import CellNoise
+from panbayes.planning.supposed import size_classes, supposed_law
+
+__all__ = ["AdaptivePlan", "Round"]
+
+_FIRST: Final = 0.8
+_LATER: Final = 0.5
+"""Tables that are expected to be taken: of those offered in the first round; later of a tree's edges, or of those."""
+
+_ANY: Final = Offer(((0, 2), (1, 2)), np.full((2, 2), 0.25), 4)
+"""An offer, where only their number matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round: fractions of the grant for choosing, measuring and single attributes once more; tables of several.
+
+    ``again`` is for tables that are known, in the last round. ``tables`` are expected, ``offered`` is how many holders
+    of equal size may take, ``most`` what no holders exceed.
+    """
+
+    choosing: Fraction
+    measuring: Fraction
+    singles: Fraction
+    again: Fraction
+    tables: float
+    offered: int
+    most: int
+    trips: int
+
+
+@dataclass(frozen=True)
+class AdaptivePlan:
+    """What the adaptive strategy would do in a ``setting``; see the module."""
+
+    setting: Setting
+
+    @cached_property
+    def grant(self) -> Grant:
+        """What the study grants."""
+        return Grant.of(self.setting.study)
+
+    @cached_property
+    def division(self) -> Division:
+        """How it is divided."""
+        study, setting = self.setting.study, self.setting
+        look = study.target is None
+        return Division.of(self.grant, setting.sizes, total=setting.records, holders=setting.holders, look_first=look)
+
+    def noise(self, fraction: Fraction | float) -> CellNoise:
+        """Return the noise of a cell of one table at a ``fraction`` of the grant."""
+        exact = Fraction(fraction).limit_denominator(10**12) or Fraction(1, 10**12)
+        return CellNoise.of(self.grant.event(exact), holders=self.setting.holders)
+
+    def share(self, size: int) -> float:
+        """Return the part of what single attributes get that goes to one with so many values."""
+        return math.sqrt(size) / self._roots
+
+    @cached_property
+    def _roots(self) -> float:
+        return sum(map(math.sqrt, self.setting.sizes))
+
+    @cached_property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds, as long as each finds something."""
+        division = self.division
+        left = 1 - TOTAL - division.first - division.singles
+        found: list[Round] = []
+        for number in range(division.rounds):
+            more = Fraction(0) if number else min(left / 2, division.more(self._cost_of_singles))
+            fraction = division.spend(left - more)
+            choosing = fraction * division.choosing
+            measuring = fraction - choosing
+            last = number == division.rounds - 1
+            again = left - choosing - measuring - more if last and number else Fraction(0)
+            offered, most = self._offered_to_all(fraction, number), self._most(fraction, number)
+            edges = len(self.setting.sizes) - 1
+            tables = max(1.0, _FIRST * offered if not number else _LATER * min(offered, edges))
+            tables = min(tables, math.comb(edges + 1, 2) - sum(known.tables for known in found))
+            found.append(Round(choosing, measuring, more, again, tables, offered, most, self._trips(number)))
+            left -= choosing + measuring + more + again
+        return tuple(found)
+
+    @cached_property
+    def most_tables(self) -> int:
+        """How many tables of several attributes no run exceeds.
+
+        Where the number of records is private, the strategy divides its grant by a noisy one, and may come to more
+        rounds than the true one gives.
+        """
+        study = self.setting.study
+        public = study.adjacency == "replace" and study.schema.unit is None
+        rounds = self.division.rounds if public else adaptive.ROUNDS if len(self.setting.sizes) > 1 else 0
+        return sum(self._most(Fraction(1), number) for number in range(rounds))
+
+    @property
+    def left(self) -> Fraction:
+        """What is left after all rounds, and measures known tables again."""
+        spent = TOTAL + self.division.first + self.division.singles
+        return 1 - spent - sum((r.choosing + r.measuring + r.singles + r.again for r in self.rounds), Fraction(0))
+
+    def _trips(self, number: int) -> int:
+        turns = self.setting.study.choices == "turns" and number < adaptive.TURNS
+        return (self.setting.holders if turns else 1) + 1
+
+    @cached_property
+    def _cost_of_singles(self) -> float:
+        """The bits that noise costs single attributes: v/(2·ln 2·n·c) in a cell of c records, c no less than √v."""
+        bits, records = 0.0, self.setting.records
+        for size, many in size_classes(self.setting.sizes):
+            deviation = self.noise(float(self.division.singles) * self.share(size)).deviation
+            counts = np.maximum(records * supposed_law(size), deviation)
+            bits += many * float((deviation**2 / (2 * math.log(2) * records * counts)).sum())
+        return bits
+
+    def _offered_to_all(self, fraction: Fraction, number: int) -> int:
+        """Return how many tables holders of equal size may take together in a round, as they are offered."""
+        setting = self.setting
+        holders = {str(holder): setting.each for holder in range(setting.holders)}
+        tables = setting.holders * self._count(self.grant, holders, fraction, number)
+        return min(tables, len(setting.sizes) - 1) if not number else tables
+
+    def _most(self, fraction: Fraction, number: int) -> int:
+        """Return how many tables holders of any size may take together at most, were noise no matter.
+
+        Each takes its part of what one alone would take, rounded, and one at least.
+        """
+        setting, edges = self.setting, len(self.setting.sizes) - 1
+        if not number:
+            return edges
+        plenty = Grant(self.grant.loss.with_amount(Fraction(10**9)), self.grant.moved)
+        return self._count(plenty, {"0": float(setting.records)}, fraction, number) + setting.holders
+
+    def _count(self, grant: Grant, holders: Mapping[str, float], fraction: Fraction, number: int) -> int:
+        """Return the largest number of tables that the first of some holders is offered to take."""
+        sizes = self.setting.sizes
+        pairs = math.comb(len(sizes), 2) * max(1, adaptive.granularities(len(sizes)))
+        choice = Choice(
+            grant=grant,
+            offers=[_ANY] * pairs,
+            in_turns=self.setting.study.choices == "turns",
+            records=holders,
+            own={},
+            common=[np.ones(1)] * len(sizes),
+            nested=(),
+            price=price(self.division.level, first=not number),
+            fraction=fraction,
+            choosing=self.division.choosing,
+            number=number,
+            rule="any" if number else "forest",
+            rng=np.random.default_rng(0),
+        )
+        return max(count for count, _ in choice.counts("0"))
+
+    def table_noise(self, found: Round) -> CellNoise:
+        """Return the noise of a cell of a table of several attributes that is measured in a round."""
+        return self.noise(float(found.measuring) / max(1.0, found.tables))
+
+    def groups(self, sizes: Sequence[int], noise: CellNoise) -> list[int]:
+        """Return in how many groups a pair of attributes is measured, if a cell has this noise."""
+        deviation = noise.deviation
+        least = max(GRAINS[1] * deviation, deviation**2)
+        return groups_within(sizes, max(4.0, min(adaptive.TABLE_CELLS, self.setting.records / least)))
+
+    def offered(self, measuring: Fraction) -> tuple[float, float]:
+        """Return how many pairs are offered in a round, each at its granularities, and their cells."""
+        sizes = self.setting.sizes
+        grains = GRAINS[: adaptive.granularities(len(sizes))]
+        deviation = self.noise(measuring / len(sizes)).deviation
+        every = math.comb(len(sizes), 2)
+        most = min(adaptive.TABLE_CELLS, adaptive.OFFERED_CELLS / max(1, every * len(grains)))
+        classes = size_classes(sizes)
+        offers = cells = 0.0
+        for place, (one, some) in enumerate(classes):
+            for other, more in classes[place:]:
+                many = some * more if other != one else some * (some - 1) / 2
+                found = {
+                    tuple(groups_within((one, other), max(4.0, min(most, self.setting.records / (grain * deviation)))))
+                    for grain in grains
+                }
+                offers += many * len(found)
+                cells += many * sum(math.prod(groups) for groups in found)
+        return offers, cells

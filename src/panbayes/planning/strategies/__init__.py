@@ -1,0 +1,1 @@
+"""What is foreseen of each strategy, one file each (voting and local models are alike and share theirs)."""

@@ -1,0 +1,180 @@
+"""The adaptive strategy: expected errors from its public plan.
+
+Estimates know their noise: a cell whose noise has deviation s, and whose count is expected to within d, ends with an
+error of about s·d/√(s² + d²). For single attributes d is the count itself; tables of later rounds were expected within
+a small part of their counts by then, those of the first round were not. What a table does not show for want of groups
+is lost: of the supposed distance from independence (:data:`~panbayes.planning.supposed.APART`) as much as it has too
+few cells.
+
+An attribute is in some of the measured tables as well, whose rows or columns count it again: weights add up, as
+inverses of variances. Where its values were measured in groups, only the groups are known better.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from panbayes.consortium.agreement.plan import ENVELOPE_BYTES
+from panbayes.consortium.analyst.adaptive.division import TOTAL
+from panbayes.planning.adaptive_plan import AdaptivePlan, Round
+from panbayes.planning.costs import BASE_MEMORY, STARTING, cell_bytes, seconds_of_noise
+from panbayes.planning.forecast import Amount, Errors, Forecast, Forecaster, Scores, Setting, Spending
+from panbayes.planning.noise_moments import FloatArray
+from panbayes.planning.selection import margin_at_most
+from panbayes.planning.supposed import APART, size_classes, supposed_law
+
+__all__ = ["ADAPTIVE"]
+
+_LATER: Final = 0.03
+"""How far a table of a later round is from what is expected of it, in its counts."""
+
+_FIT: Final = 0.08
+_FIT_CELLS: Final = 2e-5
+"""Seconds that a round of fitting takes, and for each cell that is offered."""
+
+_CANDIDATE: Final = 12
+_INTERACTION: Final = 16
+"""Bytes of a candidate in a question."""
+
+
+def _errors(setting: Setting) -> Errors:
+    plan = AdaptivePlan(setting)
+    pairs = _pairs(plan)
+    return Errors(_marginals(plan), pairs, _scores(plan))
+
+
+def _shrunk(deviation: float | FloatArray, reach: FloatArray) -> FloatArray:
+    """Return the mean absolute error of estimated counts that were expected to within ``reach``."""
+    found = deviation / np.sqrt(1 + np.square(deviation / reach))
+    return np.asarray(math.sqrt(2 / math.pi) * found)
+
+
+def _marginals(plan: AdaptivePlan) -> float:
+    records, attributes = plan.setting.records, len(plan.setting.sizes)
+    typical = float(np.median(plan.setting.sizes))
+    error = 0.0
+    for size, many in size_classes(plan.setting.sizes):
+        fraction = float(plan.division.singles) + float(sum(r.singles for r in plan.rounds))
+        if not plan.rounds:
+            fraction += float(plan.left)
+        alone = plan.noise(fraction * plan.share(size)).deviation
+        weight, groups = 1 / alone**2, 0.0
+        for found in plan.rounds:
+            noise = plan.table_noise(found)
+            own, other = plan.groups((size, max(2, round(typical))), noise)
+            weight += 2 * found.tables / attributes / (other * noise.deviation**2)
+            groups = max(groups, own / size)
+        counts = records * supposed_law(size)
+        better, plain = (_shrunk(s, counts) for s in (1 / math.sqrt(weight), alone))
+        mixed = np.sqrt(groups * better**2 + (1 - groups) * plain**2)
+        error += many * min(1.0, 0.5 * float(mixed.sum()) / records)
+    return error / attributes
+
+
+def _pairs(plan: AdaptivePlan) -> float | None:
+    if not plan.rounds:
+        return None
+    errors = [(found.tables, _table(plan, found, first=not number)) for number, found in enumerate(plan.rounds)]
+    whole = sum(tables for tables, _ in errors)
+    return sum(tables * error for tables, error in errors) / whole
+
+
+def _table(plan: AdaptivePlan, found: Round, *, first: bool) -> float:
+    """Return the expected distance of a table of a round, on average over pairs of attributes."""
+    noise, records = plan.table_noise(found), plan.setting.records
+    classes = size_classes(plan.setting.sizes)
+    error = whole = 0.0
+    for place, (one, some) in enumerate(classes):
+        for other, more in classes[place:]:
+            many = some * more if other != one else some * (some - 1) / 2
+            if not many:
+                continue
+            rows, columns = plan.groups((one, other), noise)
+            counts = records * np.outer(supposed_law(rows), supposed_law(columns))
+            reach = np.full_like(counts, np.inf) if first else _LATER * counts
+            lost = APART * (1 - rows * columns / (one * other)) if first else 0.0
+            error += many * min(1.0, math.hypot(0.5 * float(_shrunk(noise.deviation, reach).sum()) / records, lost))
+            whole += many
+    return error / whole if whole else 0.0
+
+
+def _scores(plan: AdaptivePlan) -> Scores | None:
+    """Return how far a choice of the first round misses the best, as a share of the holder's records."""
+    if not plan.rounds:
+        return None
+    first = plan.rounds[0]
+    picks = max(1, round(first.offered / plan.setting.holders))
+    event = plan.grant.loss.part(first.choosing / picks).selection_event()
+    scale = 2 * plan.grant.moved.l1 / math.sqrt(event.epsilon_squared)
+    offers, _ = plan.offered(first.measuring)
+    missed = margin_at_most(0.05, candidates=max(2, round(offers)), scale=scale, rule=event.rule)
+    return Scores(None, min(1.0, missed / 2 / plan.setting.each), unit="of its records")
+
+
+def _spends(plan: AdaptivePlan) -> tuple[Spending, ...]:
+    grant, setting = plan.grant.loss, plan.setting
+    attributes, records = len(setting.sizes), setting.records
+    mean = sum(setting.sizes) / attributes
+    singles = plan.division.singles + (plan.left if not plan.rounds else 0)
+    found = [Spending("the number of records", grant.part(TOTAL), plan.noise(TOTAL).deviation, float(records))]
+    if plan.division.first:
+        found.append(Spending("a look whether attributes hang together", grant.part(plan.division.first)))
+    what = f"tables of {attributes} single attributes" if attributes > 1 else "the table of the attribute"
+    noise = plan.noise(float(singles) / attributes).deviation
+    found.append(Spending(what, grant.part(singles), noise, records / mean))
+    for number, one in enumerate(plan.rounds):
+        tables = f"about {round(one.tables)}, at most {one.most:,},"
+        found.append(Spending(f"round {number + 1}: choices of tables", grant.part(one.choosing)))
+        law = plan.table_noise(one)
+        groups = plan.groups((max(2, round(mean)),) * 2, law)
+        what = f"round {number + 1}: {tables} tables of groups"
+        found.append(Spending(what, grant.part(one.measuring), law.deviation, records / math.prod(groups)))
+        again = one.singles + one.again
+        if again:
+            found.append(Spending(f"round {number + 1}: known tables again", grant.part(again)))
+    if plan.left and plan.rounds:
+        found.append(Spending("known tables again", grant.part(plan.left)))
+    return tuple(found)
+
+
+def _everything(setting: Setting) -> Forecast:
+    plan, public = AdaptivePlan(setting), setting.study.plan
+    sizes, attributes = sum(setting.sizes), len(setting.sizes)
+    closing = 1 if plan.left and plan.rounds else 0
+    trips = 2 + bool(plan.division.first) + sum(found.trips for found in plan.rounds) + closing
+    messages = 2 + bool(plan.division.first) + 2 * len(plan.rounds) + closing
+    width = cell_bytes(setting.each)
+    sent = messages * 450.0 + sizes * width
+    cells = float(sizes)
+    seconds = STARTING
+    if plan.division.first:
+        sent += _CANDIDATE * math.comb(attributes, 2)
+    for number, found in enumerate(plan.rounds):
+        offers, offered = plan.offered(found.measuring)
+        parts = 1 if setting.study.choices == "turns" and number < 2 else setting.holders
+        sent += (offers * _CANDIDATE + offered * width) / parts
+        law = plan.table_noise(found)
+        mean = max(2, round(sizes / attributes))
+        measured = found.tables * (math.prod(plan.groups((mean, mean), law)) * width + 8)
+        sent += measured
+        cells += measured / width
+        seconds += _FIT + _FIT_CELLS * offered
+    seconds += seconds_of_noise(setting.holders * cells, gaussian=plan.division.concentrated)
+    asked = sum(stage.times for stage in public.stages) * 64 * 2**20
+    return Forecast(
+        setting,
+        _spends(plan),
+        _errors(setting),
+        Amount(sum(r.tables for r in plan.rounds), float(plan.most_tables)),
+        Amount(trips, public.round_trips(setting.holders)),
+        Amount(messages, public.answers),
+        Amount(sent + messages * ENVELOPE_BYTES / 4, public.answer_bytes + asked),
+        seconds,
+        BASE_MEMORY + setting.each * attributes + 120 * sent,
+    )
+
+
+ADAPTIVE: Final = Forecaster("adaptive", _errors, _everything)

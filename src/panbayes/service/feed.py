@@ -1,0 +1,59 @@
+"""What every source does with lines: they enter the states at once, and nothing else is done with them.
+
+A feed reads lines in one format, for one column and for the fields that each state looks at. Lines that cannot be read
+are passed over, as ``panbayes stream feed`` does; nothing is counted, logged or kept, because each of these would be a
+fact about the stream. Feeds of several threads take turns.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from panbayes.errors import InputError
+from panbayes.stream.ids.formats.format import StreamFormat
+from panbayes.stream.ids.formats.lines import LineBuffer
+from panbayes.stream.statistics.methods.statistic import Answer
+from panbayes.stream.stream_estimator import StreamEstimator
+
+__all__ = ["Estimators", "Feed"]
+
+Estimators: TypeAlias = Sequence[StreamEstimator[Answer]]
+
+_TURNS: Final = threading.Lock()
+
+
+class Feed:
+    """Takes lines into some states, in one ``form`` and for one ``column``."""
+
+    def __init__(self, estimators: Estimators, *, form: StreamFormat, column: str | None) -> None:
+        """Check that lines of this form can be read for these states, by reading none."""
+        if form.of_lines is None:
+            raise InputError("format", found=f'found "{form.name}"', remedy='give a format of lines, such as "ndjson"')
+        self._estimators, self._of_lines, self._column = tuple(estimators), form.of_lines, column
+        self._buffer = LineBuffer()
+        if form.name == "csv" and not (column or "").isdecimal():
+            raise InputError(
+                "column", found="what comes in has no first line that names columns", remedy="number it, from 1"
+            )
+        self.take(b"")
+
+    def take(self, lines: bytes | bytearray | memoryview) -> None:
+        """Take lines in; when this returns they count. The last one may lack its end."""
+        with _TURNS:
+            for estimator in self._estimators:
+                try:
+                    self._take(estimator, memoryview(lines))
+                finally:
+                    self._buffer.wipe_rest()
+
+    def _take(self, estimator: StreamEstimator[Answer], lines: memoryview) -> None:
+        while True:
+            taken = self._buffer.put(lines)
+            lines = lines[taken:]
+            whole = self._buffer.lines(ended=not lines)
+            for batch in self._of_lines(whole, self._column, estimator.setup.fields):
+                estimator.update(batch)
+            if not lines:
+                return

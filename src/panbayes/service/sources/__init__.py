@@ -1,0 +1,1 @@
+"""Where ids come from: one file for each kind of source."""

@@ -1,0 +1,43 @@
+"""Lines from standard input, such as a pipe from a log shipper. When it ends, the service ends."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from panbayes.service.feed import Feed
+from panbayes.service.pump import Pump
+from panbayes.service.source import Reading, SourceKind, Surroundings
+from panbayes.stream.ids.stopping import Stop
+
+__all__ = ["STDIN", "StdinSource"]
+
+_PIECE: Final = 1 << 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StdinSource(Reading):
+    """Standard input."""
+
+    def describe(self) -> str:
+        """Say where lines come from."""
+        return "standard input"
+
+    async def start(self, feed: Feed, around: Surroundings) -> Pump:
+        """Begin to take lines."""
+        around.say("taking lines from standard input")
+        return Pump(feed, _pieces, around, ends=True)
+
+
+def _pieces(stop: Stop) -> Iterator[bytes]:
+    while 0 in select.select([0, stop.fileno()], [], [])[0]:
+        piece = os.read(0, _PIECE)
+        if not piece or stop.asked:
+            return
+        yield piece
+
+
+STDIN: Final = SourceKind("stdin", "lines of standard input", StdinSource, repeats=False)
