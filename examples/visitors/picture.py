@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 def main(folder: Path) -> None:
     """Read the releases, and write visitors.png."""
-    releases = [json.loads(file.read_text())["estimate"] for file in sorted((folder / "releases").glob("*.json"))]
+    found = [json.loads(file.read_text()) for file in sorted((folder / "releases").glob("*.json"))]
+    releases = [one.get("estimate", one) for one in found]
     truth = [int(line) for line in (folder / "truth.txt").read_text().split()]
     days = range(1, len(releases) + 1)
     below = [one["users"] - one["low"] for one in releases]

@@ -46,18 +46,23 @@ if TYPE_CHECKING:
     from panbayes.stream.density_estimate import DensityEstimate as DensityEstimate
     from panbayes.stream.distinct_counter import DistinctCounter as DistinctCounter
     from panbayes.stream.distinct_estimate import DistinctEstimate as DistinctEstimate
+    from panbayes.stream.duckdb_function import FeedFunction as FeedFunction
     from panbayes.stream.estimator import DensityEstimator as DensityEstimator
     from panbayes.stream.flipped_copy import FlippedCopies as FlippedCopies
     from panbayes.stream.flipped_copy import FlippedCopy as FlippedCopy
     from panbayes.stream.ids.records import Records as Records
     from panbayes.stream.panel_estimate import PanelEstimate as PanelEstimate
     from panbayes.stream.portfolio import portfolio as portfolio
+    from panbayes.stream.release import StreamRelease as StreamRelease
+    from panbayes.stream.release import combine as combine
     from panbayes.stream.statistics.methods.density import Density as Density
     from panbayes.stream.statistics.methods.thinning import CroppedMean as CroppedMean
     from panbayes.stream.statistics.methods.thinning import Returning as Returning
     from panbayes.stream.statistics.methods.visits import Visits as Visits
     from panbayes.stream.stream_estimator import StreamEstimator as StreamEstimator
     from panbayes.stream.turns import Window as Window
+    from panbayes.stream.union import UnionEstimate as UnionEstimate
+    from panbayes.stream.union import union as union
     from panbayes.stream.visits_estimate import Share as Share
     from panbayes.stream.visits_estimate import VisitsEstimate as VisitsEstimate
     from panbayes.tables.sources.file import File as File
@@ -73,6 +78,7 @@ _PLACES: Final = {
     "DistinctCounter": "panbayes.stream.distinct_counter",
     "DistinctEstimate": "panbayes.stream.distinct_estimate",
     "Expectation": "panbayes.bayesnet.results",
+    "FeedFunction": "panbayes.stream.duckdb_function",
     "File": "panbayes.tables.sources.file",
     "FlippedCopies": "panbayes.stream.flipped_copy",
     "FlippedCopy": "panbayes.stream.flipped_copy",
@@ -90,15 +96,19 @@ _PLACES: Final = {
     "Schema": "panbayes.schema.schema",
     "Share": "panbayes.stream.visits_estimate",
     "StreamEstimator": "panbayes.stream.stream_estimator",
+    "StreamRelease": "panbayes.stream.release",
     "Study": "panbayes.consortium.agreement.study",
     "Table": "panbayes.tables.table",
+    "UnionEstimate": "panbayes.stream.union",
     "Unit": "panbayes.schema.schema",
     "Visits": "panbayes.stream.statistics.methods.visits",
     "VisitsEstimate": "panbayes.stream.visits_estimate",
     "Window": "panbayes.stream.turns",
+    "combine": "panbayes.stream.release",
     "learn": "panbayes.consortium.local.learn",
     "portfolio": "panbayes.stream.portfolio",
     "read_bif": "panbayes.bayesnet.network",
+    "union": "panbayes.stream.union",
 }
 
 __all__ = [
@@ -111,6 +121,7 @@ __all__ = [
     "DistinctCounter",
     "DistinctEstimate",
     "Expectation",
+    "FeedFunction",
     "File",
     "FlippedCopies",
     "FlippedCopy",
@@ -128,16 +139,20 @@ __all__ = [
     "Schema",
     "Share",
     "StreamEstimator",
+    "StreamRelease",
     "Study",
     "Table",
+    "UnionEstimate",
     "Unit",
     "Visits",
     "VisitsEstimate",
     "Window",
     "__version__",
+    "combine",
     "learn",
     "portfolio",
     "read_bif",
+    "union",
 ]
 
 

@@ -102,7 +102,7 @@ def test_every_law_is_named_in_the_help_and_can_be_chosen(here: Here) -> None:
         assert json.loads(here("stream", "info", name, "--json").stdout)["state_law"] == name
 
 
-FORMS = ["csv", "csv by number", "csv stdin", "ndjson", "parquet", "parquet text", "text"]
+FORMS = ["combined", "csv", "csv by number", "csv stdin", "ndjson", "parquet", "parquet text", "text"]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -113,6 +113,10 @@ def test_formats(here: Here, panbayes: Panbayes, opened: Path, form: str) -> Non
             rows = "".join(f'"a ""quoted"", note",{i}\r\n' for i in present)
             (folder / "in.csv").write_text("note,user\r\n" + rows + "broken\n", encoding="utf-8")
             arguments = ["in.csv", "--column", "user"]
+        case "combined":
+            lines = [f'10.0.0.1 - {i} [16/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "x"\n' for i in present]
+            (folder / "in.log").write_text("".join([*lines, "no line\n", '1 - "broken\n']), encoding="utf-8")
+            arguments = ["in.log", "--format", "combined", "--column", "user"]
         case "csv by number":
             (folder / "in.csv").write_text("".join(f"x,{i}\n" for i in present), encoding="utf-8")
             arguments = ["in.csv", "--column", "2"]

@@ -85,12 +85,15 @@ class RunningService:
 
 
 @contextmanager
-def running(folder: Path, text: str, *, stdin: int = subprocess.DEVNULL) -> Iterator[RunningService]:
+def running(
+    folder: Path, text: str, *, stdin: int = subprocess.DEVNULL, open_files: int | None = None
+) -> Iterator[RunningService]:
     """Run a service with this file, and wait until it is ready; afterwards it is gone."""
+    limit = [] if open_files is None else ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh"]
     (folder / "service.toml").write_text(f"version = 1\n{text}", encoding="utf-8")
     with (folder / "told").open("wb") as told:
         process = subprocess.Popen(
-            [sys.executable, "-m", "panbayes", "stream", "serve", "service.toml"],
+            [*limit, sys.executable, "-m", "panbayes", "stream", "serve", "service.toml"],
             cwd=folder,
             stdin=stdin,
             stdout=told,

@@ -16,7 +16,7 @@ from panbayes.service.feed import Feed
 from panbayes.service.keeper import Keeper
 from panbayes.service.metrics import openmetrics
 from panbayes.service.page import Shown, page
-from panbayes.service.shelf import Shelf
+from panbayes.service.shelf import Published, Shelf
 from panbayes.stream import private_stream
 from panbayes.stream.ids.feeding import stream_format
 from panbayes.stream.release import StreamRelease, combine
@@ -237,9 +237,17 @@ def test_figures_that_were_published_are_read_for_ever(tmp_path: Path, monkeypat
     assert again == FIGURES.replace('"number": 1', '"number": 2')
 
 
+@pytest.mark.usefixtures("refused")
 def test_visits_are_not_counted_from_a_source_that_repeats(tmp_path: Path) -> None:
     from panbayes.service.serving import serve
 
     StreamEstimator.create(tmp_path / "a.state", 1_000, Visits(4), epsilon=6).close()
     with pytest.raises(InputError, match="counts every delivery, and a source of kind http"):
         serve(service(tmp_path), lambda _line: None)
+
+
+def test_metrics_have_figures_and_not_the_counts_that_they_are_computed_from() -> None:
+    facts = {"users": 5, "counts": [7, 8], "private": True}
+    shown = openmetrics([Published("visitors", 0, 1, 1_000, facts)], now=1_060)
+    assert 'figure="users"} 5.0' in shown
+    assert "counts" not in shown

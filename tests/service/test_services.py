@@ -96,6 +96,8 @@ def test_what_is_shown_is_what_was_released_whatever_comes_in(tmp_path: Path) ->
         assert [service.get(f"/releases/{what}")[0] for what in ("members/0/2", "others/0/1", "members/x/1")] == [
             404
         ] * 3
+        assert service.get(f"/releases/members/{'9' * 5_000}/1")[0] == 404
+        assert "internal error" not in service.told
         assert [service.get(path)[0] for path in ("/releases/others", "/state", "/ready")] == [404, 404, 200]
         assert service.stop() == 0
         assert service.told.endswith("stopped; everything that was taken in is on the disk\n")
@@ -227,10 +229,12 @@ def test_many_clients_that_say_nothing_do_not_keep_others_out_for_long(tmp_path:
         ),
         (HTTP.replace('listen = "127.0.0.1:0"\n', 'listen = "127.0.0.1:0"\nformat = "ndjson"\n', 1), "missing"),
         (HTTP.replace('listen = "127.0.0.1:0"\n', 'listen = "127.0.0.1:0"\nstates = ["x"]\n', 1), 'one feeds "x"'),
+        (HTTP.split("[page]")[0].replace('http"\nlisten = "127.0.0.1:0', 'tail"\npath = ".'), "no regular file"),
         (f"beat = 0.01\n{HTTP}", "give 0.1 to 20 seconds"),
         (f'releases = "a.state"\n{HTTP}', "cannot be made"),
     ],
 )
+@pytest.mark.usefixtures("refused")
 def test_a_file_that_cannot_be_served_is_refused(panbayes: Panbayes, tmp_path: Path, text: str, told: str) -> None:
     open_state(tmp_path / "a.state")
     (tmp_path / "service.toml").write_text(f"version = 1\n{text}", encoding="utf-8")
@@ -250,3 +254,26 @@ def test_a_state_of_another_process_is_refused_and_let_alone(tmp_path: Path) -> 
         )
         assert (second.returncode, "is being fed by another process" in second.stderr) == (2, True)
         assert service.post(ids(0, 10)) == 204
+
+
+@pytest.mark.parametrize(
+    ("token", "mode", "told"),
+    [
+        ("a-token-of-many-letters\n", 0o644, "can be read by others"),
+        ("a-token-of-many-letters\n", 0o620, "can be read by others"),
+        ("too-short\n", 0o600, "has no token of 16 characters"),
+        ("two words of many letters\n", 0o600, "has no token of 16 characters"),
+    ],
+)
+@pytest.mark.usefixtures("refused")
+def test_a_token_that_is_no_secret_is_refused(
+    panbayes: Panbayes, tmp_path: Path, token: str, mode: int, told: str
+) -> None:
+    open_state(tmp_path / "a.state")
+    (tmp_path / "token").write_text(token, encoding="utf-8")
+    (tmp_path / "token").chmod(mode)
+    text = HTTP.split("[page]")[0].replace('"127.0.0.1:0"\n', '"127.0.0.1:0"\ntoken = "token"\n')
+    (tmp_path / "service.toml").write_text(f"version = 1\n{text}", encoding="utf-8")
+    found = panbayes("stream", "serve", "service.toml")
+    assert (found.returncode, told in " ".join(found.stderr.split())) == (2, True)
+    assert token.strip() not in found.stderr

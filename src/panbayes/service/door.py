@@ -1,13 +1,16 @@
 """Serving HTTP: what a connection may take, and nothing said about who came.
 
-A connection has :data:`PATIENCE` seconds for the head of a request; there are at most :data:`MOST` connections, and one
-more is told to come later. No request is logged. uvicorn reads HTTP; an error of ours shows by its name alone.
+A connection has :data:`PATIENCE` seconds for the head of each request, from the end of the answer before; there are at
+most :data:`MOST` connections, fewer where the system grants few open files, and one more is closed at once: however
+many clients come, files are left for the states and for releases. No request is logged. uvicorn reads HTTP; an error of
+ours shows by its name alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +18,7 @@ from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from panbayes.service.source import Say
@@ -25,10 +28,11 @@ __all__ = ["MOST", "PATIENCE", "Door"]
 MOST: Final = 1024
 PATIENCE: Final = 20.0
 _FAREWELL: Final = 5
+_FILES: Final = 8 * MOST
 
 
 class _Connection(H11Protocol):
-    """A connection that must begin a request in time."""
+    """A connection that must begin a request in time, and may not be one too many."""
 
     def __init__(
         self,
@@ -44,21 +48,34 @@ class _Connection(H11Protocol):
         if not isinstance(transport, asyncio.Transport):
             raise TypeError
         super().connection_made(transport)
-        self._patience = self.loop.call_later(PATIENCE, transport.abort)
+        if len(self.connections) >= (self.limit_concurrency or MOST):
+            transport.abort()
+        else:
+            self._watch(transport)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch(self.transport)
 
     def handle_events(self) -> None:
         super().handle_events()
-        if self._begun() and self._patience is not None:
-            self._patience.cancel()
+        self._watch(self.transport)
 
-    def _begun(self) -> bool:
-        """Say whether the head of a request has come."""
-        cycle: object = self.cycle
-        return cycle is not None
+    def _watch(self, transport: asyncio.Transport) -> None:
+        """Wait for the head of a request while none is being answered; what comes before it ends does not help."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            self._rest()
+        elif self._patience is None and not transport.is_closing():
+            self._patience = self.loop.call_later(PATIENCE, transport.abort)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def _rest(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
+            self._patience = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._rest()
         super().connection_lost(exc)
 
 
@@ -69,6 +86,7 @@ class Door(uvicorn.Server):
         """Make it; it serves once it is started."""
         logger = logging.getLogger("uvicorn.error")
         logger.handlers, logger.propagate = [_Faults(say)], False
+        most = min(MOST, _open_files() // 8)
         settings = uvicorn.Config(
             app,
             http=_Connection,
@@ -81,7 +99,9 @@ class Door(uvicorn.Server):
             proxy_headers=False,
             server_header=False,
             date_header=False,
-            limit_concurrency=MOST,
+            # One more than there can be: a connection is closed, never told that there are too many.
+            limit_concurrency=most + 1,
+            backlog=min(128, most),
             timeout_keep_alive=int(PATIENCE),
             timeout_graceful_shutdown=_FAREWELL,
         )
@@ -105,6 +125,16 @@ class Door(uvicorn.Server):
         self.should_exit = True
         if self._serving is not None:
             await self._serving
+
+
+def _open_files() -> int:
+    """Let this process have as many open files as it needs, and return how many it may have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
 
 
 class _Faults(logging.Handler):

@@ -99,7 +99,8 @@ class Shelf:
                 found=f"{place} cannot be written ({reason})",
                 remedy="make room, or let the service write there; the state keeps the release until then",
             ) from None
-        self._known[state, period, number] = made
+        # Another dictionary: other threads may be reading this one.
+        self._known = {**self._known, (state, period, number): made}
 
     def form(self, state: str, period: int, number: int) -> bytes | None:
         """Return a release in its public form, if it was published and has one."""

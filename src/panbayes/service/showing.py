@@ -38,7 +38,8 @@ def showing(service: ServiceFile, shelf: Shelf) -> Starlette:
 
     def release(request: Request) -> Response:
         place = request.path_params
-        found = shelf.form(place["state"], place["period"], place["number"])
+        period, number = (_count(place[name]) for name in ("period", "number"))
+        found = shelf.form(place["state"], period, number)
         if found is None or place["state"] not in {state.name for state in service.states}:
             return Response(status_code=404)
         return Response(found, media_type="application/json", headers=HEADERS)
@@ -51,7 +52,12 @@ def showing(service: ServiceFile, shelf: Shelf) -> Starlette:
             Route("/", index),
             Route("/metrics", metrics),
             Route("/releases/{state}", releases),
-            Route("/releases/{state}/{period:int}/{number:int}", release),
+            Route("/releases/{state}/{period}/{number}", release),
             Route("/ready", ready),
         ]
     )
+
+
+def _count(text: str) -> int:
+    """Read a number of an address; −1, which nothing has, where it is none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1

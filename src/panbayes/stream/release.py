@@ -105,6 +105,12 @@ class StreamRelease:
     ``part``, or of all of them. ``turn`` is how many periods had ended, ``period`` that of the clock, and the release
     was ``number`` of ``releases``. ``epsilon`` is E, for ``scope``; ``private`` is false if coins or noise were
     simulated. ``fresh`` is false for one that was made before; it is not written.
+
+    >>> from panbayes import DensityEstimator
+    >>> with DensityEstimator(1_000, epsilon=1) as estimator:
+    ...     release = estimator.release()
+    >>> StreamRelease.from_bytes(release.to_bytes()).estimate().density == release.estimate().density
+    True
     """
 
     stream: str

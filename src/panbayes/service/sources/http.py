@@ -4,7 +4,10 @@ Every body is answered alike: 204 once it is on the disk, whatever was in it. Bo
 states as they come; a body of more than :data:`MOST_BYTES` is refused with 413, and what had come in before counts. So
 does what a client sent that went away, up to its last whole line.
 
-At an address that others can reach, clients show a token: ``Authorization: Bearer …``.
+At an address that others can reach, clients show a token: ``Authorization: Bearer …``. Without one, requests that a
+browser sends for a page are refused with 403: any page that is open on this machine could feed otherwise.
+
+A body has :data:`LONGEST` seconds. When the service stops, one that is still coming is answered with 503.
 """
 
 from __future__ import annotations
@@ -30,11 +33,14 @@ from panbayes.service.feed import Feed
 from panbayes.service.lines import Lines
 from panbayes.service.source import Reading, SourceKind, Surroundings
 
-__all__ = ["HTTP", "MOST_BYTES", "HttpSource"]
+__all__ = ["HTTP", "LONGEST", "MOST_BYTES", "HttpSource"]
 
 MOST_BYTES: Final = 64 << 20
+LONGEST: Final = 600.0
 _LEAST_TOKEN: Final = 16
 _READY: Final = "/ready"
+_OF_BROWSERS: Final = ("origin", "sec-fetch-site")
+"""Headers that a browser adds to what a page sends, and that no page can leave out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +88,10 @@ class _Bodies:
 
     def __init__(self, feed: Feed, token: bytes | None) -> None:
         self._feed, self._token = feed, token
-        self._taken: list[asyncio.Future[None]] = []
+        self._taken: list[asyncio.Future[bool]] = []
+        self._waiting: set[asyncio.Future[bool]] = set()
+        self._reading: set[asyncio.Task[bool]] = set()
+        self._stopped = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -97,27 +106,47 @@ class _Bodies:
             return Response(status_code=405, headers={"Allow": "POST"})
         if self._token is not None and not hmac.compare_digest(_shown(request), self._token):
             return Response(status_code=401, headers={"WWW-Authenticate": "Bearer"})
+        if self._token is None and any(name in request.headers for name in _OF_BROWSERS):
+            return Response(status_code=403)
         if request.headers.get("content-encoding", "identity") != "identity":
             return Response(status_code=415, headers={"Accept-Encoding": "identity"})
         if _announced(request) > MOST_BYTES:
             return Response(status_code=413)
+        if self._stopped:
+            return Response(status_code=503)
+        reading = asyncio.get_running_loop().create_task(self._read(request))
+        self._reading.add(reading)
         try:
-            whole = await self._read(request)
+            whole = await reading
         except ClientDisconnect:
             return Response(status_code=400)
         except TimeoutError:
             return Response(status_code=408)
-        taken = asyncio.get_running_loop().create_future()
-        self._taken.append(taken)
-        await taken
+        except asyncio.CancelledError:
+            return Response(status_code=503)
+        finally:
+            self._reading.discard(reading)
+        if not await self._settled():
+            return Response(status_code=503)
         return Response(status_code=204 if whole else 413)
+
+    async def _settled(self) -> bool:
+        """Wait for the beat; say whether it brought to the disk what was taken in."""
+        taken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._taken.append(taken)
+        self._waiting.add(taken)
+        try:
+            return await taken
+        finally:
+            self._waiting.discard(taken)
 
     async def _read(self, request: Request) -> bool:
         """Take a body in; say whether it was whole."""
         lines, size = Lines(), 0
-        pieces = request.stream()
+        pieces, clock = request.stream(), asyncio.get_running_loop()
+        end = clock.time() + LONGEST
         try:
-            while True:
+            while clock.time() < end:
                 piece = await asyncio.wait_for(anext(pieces, None), PATIENCE)
                 if piece is None:
                     self._take(lines.end())
@@ -126,6 +155,7 @@ class _Bodies:
                 if size > MOST_BYTES:
                     return False
                 self._take(lines.add(piece))
+            raise TimeoutError
         finally:
             lines.wipe()
 
@@ -141,16 +171,23 @@ class _Bodies:
         def answer() -> None:
             for one in taken:
                 if not one.done():
-                    one.set_result(None)
+                    one.set_result(True)
 
         return answer
 
     async def stop(self) -> None:
-        """Take no more bodies."""
-        self.door.should_exit = True
+        """Take no more bodies, and nothing more of one that is coming."""
+        self._stopped = self.door.should_exit = True
+        for reading in self._reading:
+            reading.cancel()
+        if self._reading:
+            await asyncio.wait(self._reading)
 
     async def close(self) -> None:
-        """End all connections."""
+        """End all connections; no beat follows that what still waits could be answered by."""
+        for one in self._waiting:
+            if not one.done():
+                one.set_result(False)
         await self.door.end()
 
 

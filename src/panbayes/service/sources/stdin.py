@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from panbayes.errors import InputError
 from panbayes.service.feed import Feed
 from panbayes.service.pump import Pump
 from panbayes.service.source import Reading, SourceKind, Surroundings
@@ -27,7 +29,9 @@ class StdinSource(Reading):
         return "standard input"
 
     async def start(self, feed: Feed, around: Surroundings) -> Pump:
-        """Begin to take lines."""
+        """Begin to take lines; a file that was closed has given its number to another, such as a state."""
+        if sys.stdin is None:
+            raise InputError("kind", found="standard input is closed", remedy="give it a pipe or a file to read from")
         around.say("taking lines from standard input")
         return Pump(feed, _pieces, around, ends=True)
 

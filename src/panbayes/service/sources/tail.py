@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
+from panbayes.errors import InputError
 from panbayes.files import check_path
 from panbayes.schema import kinds
 from panbayes.schema.declaration import Key
@@ -48,6 +50,8 @@ class TailSource(Reading):
     async def start(self, feed: Feed, around: Surroundings) -> Pump:
         """Begin to follow the file."""
         place = around.folder / check_path(self.path, argument="path")
+        if place.exists() and not place.is_file():
+            raise InputError("path", found=f"{place} is no regular file", remedy="give a file that lines are added to")
         around.say(f"taking lines that are added to {place}")
         return Pump(feed, lambda stop: followed(place, stop, from_end=self.begin == "end"), around, ends=False)
 
@@ -57,7 +61,7 @@ def followed(place: Path, stop: Stop, *, from_end: bool) -> Iterator[bytes | Non
     skip = from_end
     while not stop.asked:
         try:
-            descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = _open(place)
         except OSError:
             # Not there, or not readable yet: whoever rotates logs makes it in a moment.
             skip = False
@@ -71,6 +75,15 @@ def followed(place: Path, stop: Stop, *, from_end: bool) -> Iterator[bytes | Non
             os.close(descriptor)
         yield None
         skip = False
+
+
+def _open(place: Path) -> int:
+    """Open a regular file; anything else that has its name for a while is as if nothing had."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise FileNotFoundError
 
 
 def _grown(descriptor: int, place: Path, stop: Stop) -> Iterator[bytes | None]:

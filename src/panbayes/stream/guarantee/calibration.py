@@ -22,8 +22,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Generic, TypeVar
 
-from scipy import optimize
-
 from panbayes.dp.sampler import MAX_SCALE, MIN_SCALE
 from panbayes.errors import InputError
 from panbayes.privacy.written import MAX_EPSILON
@@ -124,6 +122,9 @@ def largest_rate(law: StateLaw, total: float) -> float:
     high = total / law.scores[-1]
     while joint_loss(law, high) < total:
         high *= 2
+    # Loaded here: a state that is only fed needs none of its 20 MB.
+    from scipy import optimize
+
     return float(optimize.brentq(lambda rate: joint_loss(law, rate) - total, 0.0, high, xtol=1e-14))
 
 
@@ -247,6 +248,9 @@ def _best_state_epsilon(
         if rate <= 0:
             return float(_HOPELESS - rate)
         return math.log(error(law, releases / rate))
+
+    # Loaded here: a state that is only fed needs none of its 20 MB.
+    from scipy import optimize
 
     found = optimize.minimize_scalar(log_error, bounds=bounds, method="bounded")
     return _part_of(epsilon, float(found.x))

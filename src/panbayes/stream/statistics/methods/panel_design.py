@@ -22,7 +22,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
 
 from panbayes.errors import InternalError
 from panbayes.stream.laws.state_law import COIN
@@ -75,6 +74,9 @@ def best_panels(value: Value, *, bend: int, sample: int, variance: float) -> tup
         wanted, one = value(visits), np.ones((visits.size, 1))
         rows = np.vstack([np.hstack([each, -each, -one]), np.hstack([-each, each, -one])])
         costs = np.concatenate([np.full(2 * theta.size, price), [1.0]])
+        # Loaded here: a state that is only fed needs none of its 20 MB.
+        from scipy import optimize
+
         found = optimize.linprog(costs, A_ub=rows, b_ub=np.concatenate([wanted, -wanted]), method="highs")
         if found.x is None:
             raise InternalError("no panels were found")
@@ -83,6 +85,9 @@ def best_panels(value: Value, *, bend: int, sample: int, variance: float) -> tup
     def error(log_price: float) -> float:
         bias, weights = solve(math.exp(log_price))
         return bias**2 + unit * float(np.abs(weights).sum()) ** 2
+
+    # Loaded here: a state that is only fed needs none of its 20 MB.
+    from scipy import optimize
 
     found = optimize.minimize_scalar(error, bounds=(math.log(1e-5), 0.0), method="bounded", options={"xatol": 0.05})
     weights = solve(math.exp(float(found.x)))[1]

@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from panbayes.errors import InputError
 from panbayes.stream.accuracy.density_error import geometric_variance
@@ -74,6 +74,9 @@ class _Errors:
         top = self.bias + self.noise
         while self.within(top) < confidence:
             top *= 2
+        # Loaded here: a state that is only fed needs none of its 20 MB.
+        from scipy import optimize
+
         return float(optimize.brentq(lambda h: self.within(h) - confidence, 0.0, top, xtol=1e-12))
 
 

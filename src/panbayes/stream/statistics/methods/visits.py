@@ -33,7 +33,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from panbayes.errors import InputError
 from panbayes.stream.accuracy.density_error import Design, geometric_variance, worst_rmse
@@ -191,6 +191,9 @@ class Visits:
             return math.log(worst_rmse(_bins(law, 1, scale, budget.sample, budget.universe)))
 
         bounds = bounds_of_part(budget.epsilon, MAX_STATE_EPSILON)
+        # Loaded here: a state that is only fed needs none of its 20 MB.
+        from scipy import optimize
+
         found = optimize.minimize_scalar(error, bounds=bounds, method="bounded")
         return budget.epsilon * max(1, math.floor(float(found.x) * _PARTS)) / _PARTS
 
