@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from panbayes import Density, DensityEstimator, StreamEstimator
-from tests.running import environment
+from tests.running import default_signals, environment
 
 __all__ = ["RunningService", "density", "open_state", "running", "wait_for"]
 
@@ -99,6 +99,7 @@ def running(
             stdout=told,
             stderr=told,
             env=environment(folder),
+            preexec_fn=default_signals,
         )
     service = RunningService(process, folder)
     try:
