@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from panbayes.stream.estimator import DensityEstimator
+from panbayes.stream.state.file import StateFile
 
 
 class Recorded(mmap.mmap):
@@ -50,6 +51,17 @@ def test_a_release_is_on_the_disk_before_it_is_shown(path: Path) -> None:
             estimator.estimate()
             assert bytes(Recorded.latest.durable) == path.read_bytes()
         assert bytes(Recorded.latest.durable) != before
+
+
+def test_where_a_state_is_fed_by_the_beat_a_batch_is_on_the_disk_after_the_next_one(path: Path) -> None:
+    """Else what was acknowledged at a beat would be lost by a power cut."""
+    store = StateFile(path, writing=True, by_beat=True)
+    with DensityEstimator.of(store) as estimator:
+        before = bytes(Recorded.latest.durable)
+        estimator.update(np.arange(500))
+        assert bytes(Recorded.latest.durable) == before
+        store.beat()
+        assert bytes(Recorded.latest.durable) == path.read_bytes() != before
 
 
 def test_a_batch_is_on_the_disk_when_it_has_been_taken(path: Path) -> None:

@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import matplotlib as mpl
 import numpy as np
@@ -21,7 +21,7 @@ from panbayes.errors import InputError
 from panbayes.planning.advice import alternatives
 from panbayes.planning.forecast import Errors, Setting, forecaster
 from panbayes.planning.wishes import Wish
-from panbayes.reproduce.drawing import INK, QUIET, quiet
+from panbayes.reproduce.drawing import INK, QUIET, STYLE, quiet
 
 __all__ = ["draw_plan"]
 
@@ -40,26 +40,13 @@ _POINTS: Final = 17
 _RANGE: Final = 10 ** (4 / 3)
 """How far ε goes from the study's, up and down."""
 
-_STYLE: Final[dict[Any, Any]] = {
-    "svg.hashsalt": "panbayes",
-    "font.size": 9.5,
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 10.5,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
-
 
 def draw_plan(path: Path, kind: str, setting: Setting, wish: Wish | None) -> None:
     """Draw errors of marginals on the left, of linked pairs on the right."""
     own = float(setting.study.epsilon or 1)
     budgets = np.clip(own * np.geomspace(1 / _RANGE, _RANGE, _POINTS), 1e-4, 1000.0)
     found = {name: _curve(one, budgets.tolist()) for name, one in alternatives(setting).items()}
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.2, 4.1), dpi=130, layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         curves = {name: [math.nan if e is None else e.marginals for e in errors] for name, errors in found.items()}

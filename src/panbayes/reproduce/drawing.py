@@ -28,6 +28,7 @@ __all__ = [
     "NAMES",
     "QUIET",
     "SOUND",
+    "STYLE",
     "draw",
     "logarithmic",
     "measured",
@@ -68,7 +69,7 @@ NAMES: Final = {
 _ASIDE: Final = 0.014
 """How far points of different estimators stand aside, for their intervals to be seen."""
 
-_STYLE: Final[dict[Any, Any]] = {
+STYLE: Final[dict[Any, Any]] = {
     "svg.hashsalt": "panbayes",
     "font.size": 9.5,
     "axes.edgecolor": QUIET,
@@ -88,7 +89,7 @@ _STYLE: Final[dict[Any, Any]] = {
 def draw(picture: Picture, results: Results, folder: Path) -> tuple[str, ...]:
     """Draw a picture as PNG and as SVG and return the names of the files."""
     names = (f"{picture.name}.png", f"{picture.name}.svg")
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(dpi=110, layout="constrained")
         picture.draw(results, figure)
         for name in names:
