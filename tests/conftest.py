@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,22 @@ settings.load_profile("panbayes")
 ROOT = Path(__file__).resolve().parents[1]
 
 Panbayes = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep what runs without a state directory of its own out of the user's, whose ledgers are nobody's to touch."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("user")
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def _own_state(monkeypatch: pytest.MonkeyPatch, _state_of_nobody: Path, request: pytest.FixtureRequest) -> None:
+    """Give every test a user's state directory of its own, so that none finds what another left."""
+    name = hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:16]
+    monkeypatch.setenv("XDG_STATE_HOME", str(_state_of_nobody / name))
 
 
 @pytest.fixture(scope="session")
