@@ -7,7 +7,7 @@ PEERS := .venv-peers
 DPMM := .venv-dpmm
 WORKERS ?= 2
 
-.PHONY: help demo test lint format bench bench-quality bench-accuracy bench-tables bench-rivals bench-curves help-pages peers soak lock clean
+.PHONY: help demo test lint format bench bench-quality bench-accuracy bench-tables bench-rivals bench-curves help-pages peers soak spark lock clean
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench-curves  bits of adaptive over epsilon, holders and records (an hour), tables and figures of docs/accuracy.md"
 	@echo "make peers  install dpart, DataSynthesizer, dpmm and real tables into $(PEERS) and $(DPMM), to compare with"
 	@echo "make soak   long fuzz and fault runs"
+	@echo "make spark  install Spark beside the others, for the tests that need it (and Java)"
 	@echo "make lock   pin the newest dependencies again (needs uv)"
 
 $(READY): requirements-dev.lock pyproject.toml
@@ -92,9 +93,14 @@ bench-curves: $(READY) bench-tables
 soak: $(READY)
 	@PANBAYES_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/soak
 
+spark: $(READY)
+	@echo "installing Spark into $(VENV) (half a gigabyte)"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements-spark.lock
+
 lock:
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group dev --no-annotate --no-header --no-emit-index-url --output-file requirements-dev.lock pyproject.toml
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate --no-header --no-emit-index-url --constraint requirements-dev.lock --output-file requirements.lock pyproject.toml
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group spark --no-annotate --no-header --no-emit-index-url --constraint requirements-dev.lock --output-file requirements-spark.lock
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate --no-header --no-emit-index-url --override bench/peers-overrides.in --output-file requirements-peers.lock bench/peers.in
 
 clean:

@@ -89,15 +89,15 @@ def test_holders_whose_files_are_written_in_different_ways(folder: Path) -> None
 
 
 def test_what_is_said_for_all_and_for_one() -> None:
-    paths = {"a": Path("a.csv"), "b": Path("b.csv")}
+    paths = {"a": "a.csv", "b": "b.csv"}
     found = holder_files(paths, encoding=["latin-1", "b=utf-8"], separator=["a=tab"], columns=["b=x,y"])
     assert found == {
         "a": File("a.csv", encoding="latin-1", separator="\t"),
         "b": File("b.csv", header=False, columns=["x", "y"]),
     }
-    assert holder_files(paths, no_header=True, columns=["3"])["a"].names == ("column_1", "column_2", "column_3")
+    assert holder_files(paths, no_header=True, columns=["3"])["a"] == File("a.csv", header=False, columns=3)
     with pytest.raises(InputError, match="--encoding: is given twice for all holders"):
         holder_files(paths, encoding=["latin-1", "cp1252"])
     with pytest.raises(InputError, match='--encoding: is given twice for holder "a"'):
         holder_files(paths, encoding=["a=latin-1", "a=cp1252"])
-    assert data_file(Path("t.csv")) == File("t.csv")
+    assert data_file("t.csv") == File("t.csv")

@@ -9,6 +9,7 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from panbayes.errors import InputError
+from panbayes.tables.sources.address import ON_DISK, Address, is_address
 from panbayes.tables.sources.file import File
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "TableOutput",
     "data_file",
     "holder_files",
+    "input_paths",
     "make_folder",
 ]
 
@@ -36,9 +38,11 @@ AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for 
 ModelFile: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (JSON) made by learn.")]
 
 DataFile: TypeAlias = Annotated[
-    Path,
+    str,
     typer.Argument(
-        metavar="DATA", help="A table, such as north.csv, north.csv.gz or north.parquet, or a folder of them."
+        metavar="DATA",
+        help="A table, such as north.csv, north.csv.gz or north.parquet, a folder of them, or an address such as "
+        "duckdb://clinic.duckdb?table=people.",
     ),
 ]
 
@@ -104,15 +108,27 @@ LedgerFolder: TypeAlias = Annotated[
 
 
 def data_file(
-    path: Path,
+    given: str,
     *,
     encoding: str | None = None,
     separator: str | None = None,
     no_header: bool = False,
     columns: str | None = None,
     sheet: str | None = None,
-) -> File:
-    """Return a file and how it is written, as the options say it."""
+) -> File | Address:
+    """Return a table: an address, or a file and how it is written, as the options say it."""
+    if is_address(given):
+        options = {
+            "encoding": encoding,
+            "separator": separator,
+            "no-header": no_header,
+            "columns": columns,
+            "sheet": sheet,
+        }
+        for option, value in options.items():
+            if value:
+                raise InputError(f"--{option}", found="is given for an address", remedy="leave it out: it is for files")
+        return Address.parse(given, argument="DATA")
     names: tuple[str, ...] | int = ()
     if columns is not None:
         if not no_header:
@@ -121,36 +137,45 @@ def data_file(
         names = int(text) if text.isdecimal() and len(text) < 10 else tuple(name.strip() for name in text.split(","))
     try:
         return File(
-            path, encoding=encoding or "utf-8", separator=separator, header=not no_header, columns=names, sheet=sheet
+            given, encoding=encoding or "utf-8", separator=separator, header=not no_header, columns=names, sheet=sheet
         )
     except InputError as error:
         raise InputError(f"--{error.argument}", found=error.found, remedy=error.remedy) from None
 
 
+def input_paths(tables: Iterable[File | Address]) -> list[Path]:
+    """Return the paths of tables that lie on this machine, which no output may replace."""
+    return [
+        table.path if isinstance(table, File) else table.file
+        for table in tables
+        if isinstance(table, File) or table.scheme in ON_DISK
+    ]
+
+
 def holder_files(
-    paths: Mapping[str, Path],
+    given: Mapping[str, str],
     *,
     encoding: Sequence[str] = (),
     separator: Sequence[str] = (),
     no_header: bool = False,
     columns: Sequence[str] = (),
     sheet: Sequence[str] = (),
-) -> dict[str, File]:
-    """Return each holder's file and how it is written: what is said for all, or for one holder as HOLDER=…
+) -> dict[str, File | Address]:
+    """Return each holder's table, and how it is written: what is said for all, or for one holder as HOLDER=…
 
     Columns that are given for one holder mean that its file has no header.
     """
     said = {
-        option: _by_holder(values, paths, f"--{option}")
+        option: _by_holder(values, given, f"--{option}")
         for option, values in (("encoding", encoding), ("separator", separator), ("columns", columns), ("sheet", sheet))
     }
     return {
         holder: data_file(
-            path,
+            table,
             no_header=no_header or any(value.startswith(f"{holder}=") for value in columns),
             **{option: by[holder] for option, by in said.items()},
         )
-        for holder, path in paths.items()
+        for holder, table in given.items()
     }
 
 

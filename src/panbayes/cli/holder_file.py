@@ -11,6 +11,7 @@ from panbayes.consortium.agent.sections import Person
 from panbayes.privacy.loss import Loss
 from panbayes.schema.declaration import Field, fields_of
 from panbayes.schema.toml_writer import toml_value
+from panbayes.tables.sources.address import is_address
 
 __all__ = ["holder_text"]
 
@@ -37,7 +38,10 @@ def holder_text(
     if approvals != 1:
         said["approvals"] = approvals
     people = {"officers": officers, "analysts": analysts}
-    tables: dict[str, Mapping[str, str]] = {"source": {"file": source}, "mailbox": mailbox or {}}
+    tables: dict[str, Mapping[str, str]] = {
+        "source": {"url" if is_address(source) else "file": source},
+        "mailbox": mailbox or {},
+    }
     lines = [*_comment(HEADING), "", f"version = {HOLDER_FILE.version}", ""]
     fields = fields_of(HolderFile)
     for field in fields:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from panbayes.errors import InputError, nearest
@@ -24,7 +23,7 @@ from panbayes.tables.draft_advice import reading_advice
 from panbayes.tables.draft_choice import choose, person_column
 from panbayes.tables.draft_summary import ColumnSummary
 from panbayes.tables.sources.dispatch import open_source
-from panbayes.tables.sources.file import File, name_of
+from panbayes.tables.sources.file import is_file, name_of
 
 __all__ = ["DRAFTER", "Draft", "Proposal", "draft_schema", "propose"]
 
@@ -156,9 +155,7 @@ def propose(
             argument, found="has no column that a schema can describe", remedy=why or "keep at least one column"
         )
     advice = [] if unit_column is not None else [_unit_advice(column) for column in seen if person_column(seen[column])]
-    advice += reading_advice(
-        seen.values(), one_column=isinstance(source, str | Path | File) and len(opened.columns) == 1
-    )
+    advice += reading_advice(seen.values(), one_column=is_file(source) and len(opened.columns) == 1)
     return Proposal(tuple(attributes), remarks, left_out, tuple(advice))
 
 

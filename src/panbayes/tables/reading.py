@@ -124,6 +124,8 @@ def read_records(
     hashes = PersonHashes(schema.missing_values, keep=keep) if unit else None
     with open_source(source, argument=argument) as opened:
         check_columns(opened, names, argument=argument)
+        if rules is None:
+            opened = opened.under(schema)
         encoder = BatchEncoder(schema, decimal_comma=opened.decimal_comma, rules=rules)
         for batch in opened.batches(names):
             spool.append(encoder.encode(batch))

@@ -22,6 +22,7 @@ from panbayes.consortium.post.words import words_of
 from panbayes.errors import InputError
 from panbayes.files import check_output, write_text
 from panbayes.privacy.losses import parse_loss
+from panbayes.tables.sources.address import ON_DISK, Address, is_address
 
 __all__ = ["init"]
 
@@ -34,7 +35,9 @@ def init(
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The holder's table, or a folder of them.", show_default="asked for"),
+        typer.Option(
+            metavar="DATA", help="The holder's table, a folder of them, or an address.", show_default="asked for"
+        ),
     ] = None,
     cap: Annotated[
         str | None,
@@ -108,7 +111,7 @@ def init(
         name=name,
         key=f"{name}.key",
         cap=limit,
-        source=source if Path(source).is_absolute() else Path(os.path.relpath(source, config.parent)).as_posix(),
+        source=_from(config.parent, source),
         officers=officers,
         analysts=analysts,
         approvals=approvals,
@@ -123,6 +126,14 @@ def init(
     holder = HolderFile.load(config)
     holder.private_folder(holder.state_folder)
     _tell(holder, secret, made=made, as_json=as_json)
+
+
+def _from(folder: Path, source: str) -> str:
+    """Return where a table is, seen from the holder's file."""
+    if is_address(source):
+        there = Address.parse(source, argument="--source")
+        return str(there.within(Path.cwd()) if there.scheme in ON_DISK else there)
+    return source if Path(source).is_absolute() else Path(os.path.relpath(source, folder)).as_posix()
 
 
 def _given(value: str | None, question: str, argument: str) -> str:

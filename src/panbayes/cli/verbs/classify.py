@@ -20,6 +20,7 @@ from panbayes.cli.arguments import (
     Sheet,
     TableOutput,
     data_file,
+    input_paths,
 )
 from panbayes.cli.help import add_command
 from panbayes.cli.table_output import SpreadsheetSafe, write_table
@@ -62,14 +63,14 @@ def classify(
     file = data_file(data, encoding=encoding, separator=separator, no_header=no_header, columns=columns, sheet=sheet)
     network = Network.load(model)
     network.schema.index(target, argument="--target")
-    frame = read_frame(file, argument=str(data))
+    frame = read_frame(file, argument=str(file))
     known = target in frame.columns
     complete = frame if known else frame.with_columns(pl.lit(None).alias(target))
     with (
-        output_file(output, inputs=(model, data), private=True) as temporary,
+        output_file(output, inputs=(model, *input_paths([file])), private=True) as temporary,
         working(f"classifying {plural(frame.height, 'record')}"),
     ):
-        table = Table.read(complete, network.schema, argument=str(data), every_record=True)
+        table = Table.read(complete, network.schema, argument=str(file), every_record=True)
         found = network.classify_table(table, target)
         answers = found.decoded()
         both = frame.with_columns(column.alias(f"{target}_{column.name}") for column in answers.get_columns())

@@ -17,6 +17,7 @@ from panbayes.cli.arguments import (
     LedgerFolder,
     NoHeader,
     holder_files,
+    input_paths,
 )
 from panbayes.cli.help import add_command
 from panbayes.cli.models import about, to_json
@@ -25,6 +26,7 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.local.learn import learn as learn_network
 from panbayes.errors import InputError
 from panbayes.files import output_file, writing
+from panbayes.tables.sources.address import is_address
 
 __all__ = ["parse_holders", "register"]
 
@@ -38,7 +40,9 @@ def learn(
     study: Annotated[
         Path, typer.Argument(metavar="STUDY", help="The study file (TOML), as panbayes study new writes it.")
     ],
-    holder: Annotated[list[str], typer.Option(metavar="NAME=FILE", help="A holder and its table. Repeatable.")],
+    holder: Annotated[
+        list[str], typer.Option(metavar="NAME=DATA", help="A holder and its table, a file or an address. Repeatable.")
+    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The model file to write, such as model.json.")
     ],
@@ -70,16 +74,15 @@ def learn(
             --holder south=south.csv -o model.json --state ledgers
     """
     agreed = Study.load(study)
-    paths = parse_holders(holder)
     files = holder_files(
-        paths,
+        parse_holders(holder),
         encoding=encoding or (),
         separator=separator or (),
         no_header=no_header,
         columns=columns or (),
         sheet=sheet or (),
     )
-    inputs = (study, agreed.schema.source, *paths.values())
+    inputs = (study, agreed.schema.source, *input_paths(files.values()))
     with output_file(output, inputs=inputs, private=not agreed.private or simulate is not None) as temporary:
         with working(f"learning from {plural(len(files), 'holder')}"):
             network = learn_network(agreed, files, state=state, simulate=simulate)
@@ -93,14 +96,15 @@ def learn(
     )
 
 
-def parse_holders(texts: list[str]) -> dict[str, Path]:
-    """Read NAME=FILE pairs."""
-    files: dict[str, Path] = {}
+def parse_holders(texts: list[str]) -> dict[str, str]:
+    """Read NAME=FILE and NAME=URL pairs."""
+    files: dict[str, str] = {}
     for text in texts:
         name, sign, file = text.partition("=")
-        if not sign or not name.strip() or not file:
-            raise InputError("--holder", found=f'found "{text}"', remedy="give NAME=FILE, such as north=north.csv")
+        if not sign or not name.strip() or not file or is_address(name):
+            found = "found an address without a name" if is_address(name) else f'found "{text}"'
+            raise InputError("--holder", found=found, remedy="give NAME=FILE, such as north=north.csv")
         if name in files:
             raise InputError("--holder", found=f'found "{name}" twice', remedy="give every holder a name of its own")
-        files[name] = Path(file)
+        files[name] = file
     return files

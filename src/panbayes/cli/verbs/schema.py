@@ -9,7 +9,17 @@ from typing import Annotated, Final
 
 import typer
 
-from panbayes.cli.arguments import AsJson, Columns, DataFile, Encoding, NoHeader, Separator, Sheet, data_file
+from panbayes.cli.arguments import (
+    AsJson,
+    Columns,
+    DataFile,
+    Encoding,
+    NoHeader,
+    Separator,
+    Sheet,
+    data_file,
+    input_paths,
+)
 from panbayes.cli.help import add_command, new_group
 from panbayes.cli.text import HOLDER_ONLY, aligned, emit, plural
 from panbayes.errors import ExitCode, InputError
@@ -18,7 +28,9 @@ from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Schema, Unit
 from panbayes.tables.check import check_table
 from panbayes.tables.draft import draft_schema
 from panbayes.tables.fit import Fit, misfit_lines
+from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.compression import unpacked_name
+from panbayes.tables.sources.file import File
 
 __all__ = ["register"]
 
@@ -103,16 +115,17 @@ def draft(
     if max_records is not None and unit is None:
         raise InputError("--max-records", found="is given without --unit", remedy="name the id column with --unit")
     _check_not_approved(output)
+    file = data_file(data, encoding=encoding, separator=separator, no_header=no_header, columns=columns, sheet=sheet)
     drafted = draft_schema(
-        data_file(data, encoding=encoding, separator=separator, no_header=no_header, columns=columns, sheet=sheet),
-        name=name or unpacked_name(data).stem,
+        file,
+        name=name or _name_of(file),
         other=other or (),
         missing_values=(*DEFAULT_MISSING_VALUES, *(missing_value or ())),
         unit=Unit(unit, max_records or 1) if unit is not None else None,
         keep=keep or (),
         drop=drop or (),
     )
-    write_text(output, drafted.text, inputs=(data,), private=True)
+    write_text(output, drafted.text, inputs=input_paths([file]), private=True)
     schema = Schema.parse(drafted.text, source=str(output))
     found = drafted.proposal
     emit(
@@ -135,6 +148,13 @@ def draft(
         ],
         as_json=as_json,
     )
+
+
+def _name_of(table: File | Address) -> str:
+    """Return what a schema is called that is drafted from a table: as the file, or the table of an address."""
+    if isinstance(table, File):
+        return unpacked_name(table.path).stem
+    return table.option("table") or table.file.stem
 
 
 def _check_not_approved(output: Path) -> None:
@@ -187,14 +207,14 @@ def check(
     fit = check_table(file, loaded)
     emit(
         {"notice": NOTICE, "status": loaded.status, "clean": fit.clean, "share": fit.share, **asdict(fit)},
-        _account(loaded, fit, data, tolerate),
+        _account(loaded, fit, str(file), tolerate),
         as_json=as_json,
     )
     if fit.share > tolerate:
         raise typer.Exit(ExitCode.NO)
 
 
-def _account(schema: Schema, fit: Fit, data: Path, tolerate: float) -> list[str]:
+def _account(schema: Schema, fit: Fit, data: str, tolerate: float) -> list[str]:
     size = plural(fit.records, "record")
     if fit.persons is not None and schema.unit is not None:
         size += f" of {plural(fit.persons, 'person')}; {fit.kept:,} kept, at most {schema.unit.max_records} each"

@@ -60,7 +60,7 @@ def score(
             "notice": NOTICE,
         },
         [
-            f"{data}: cross entropy {mean:.3f} bits per record over {plural(table.records, 'record')} "
+            f"{file}: cross entropy {mean:.3f} bits per record over {plural(table.records, 'record')} "
             f"(uniform guessing: {uniform:.1f}).",
             *([f"Probability zero in this model: {plural(impossible, 'record')}."] if impossible else []),
             NOTICE,

@@ -25,6 +25,7 @@ from panbayes.files import check_path, writing
 from panbayes.privacy.loss import Loss
 from panbayes.schema import kinds
 from panbayes.schema.declaration import Declaration, Key
+from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.file import File
 
 __all__ = ["HOLDER_FILE", "HolderFile"]
@@ -157,7 +158,7 @@ class HolderFile:
         return self.private.public
 
     @property
-    def data(self) -> File:
+    def data(self) -> File | Address:
         """The holder's table, as the readers of tables take it."""
         return self.source.at(self.folder)
 

@@ -19,6 +19,7 @@ from panbayes.schema import kinds
 from panbayes.schema.declaration import Key, Kind
 from panbayes.schema.toml_reader import Section, show
 from panbayes.schema.toml_writer import toml_list, toml_value
+from panbayes.tables.sources.address import Address, is_address
 from panbayes.tables.sources.file import File
 
 __all__ = ["EVERY_SECOND", "MailboxAddress", "Person", "Source", "TimeRules", "limit", "people"]
@@ -99,12 +100,21 @@ class Source:
     """Where the holder's records lie, and how they are written."""
 
     file: Annotated[
-        str,
+        str | None,
         Key(
             kinds.text('a path such as "north.csv"'),
             "a table, such as north.csv, north.csv.gz or north.parquet, or a folder of them",
+            default="the next key says where the table is",
         ),
-    ]
+    ] = None
+    url: Annotated[
+        str | None,
+        Key(
+            kinds.text('an address such as "postgresql://db.example/clinic?table=people"'),
+            "a table that is no file, by its address, which holds no password",
+            default="the table is a file",
+        ),
+    ] = None
     encoding: Annotated[
         str, Key(kinds.text('a name such as "latin-1"'), "how a text file is encoded, if no byte-order mark shows it")
     ] = "utf-8"
@@ -127,13 +137,38 @@ class Source:
     ] = None
 
     def __post_init__(self) -> None:
-        """Check what can be checked without a look at the file."""
+        """Check what can be checked without a look at the table."""
         self.at(Path())
 
-    def at(self, folder: Path) -> File:
-        """Return the file, whose path is relative to ``folder``."""
+    def at(self, folder: Path) -> File | Address:
+        """Return the table, whose path is relative to ``folder``."""
+        if (self.file is None) == (self.url is None):
+            raise InputError(
+                "source.file",
+                found="found neither file nor url" if self.file is None else "found both file and url",
+                remedy="give one of them",
+            )
+        if self.url is not None:
+            if not is_address(self.url):
+                raise InputError(
+                    "source.url",
+                    found="is no address",
+                    remedy="give one such as postgresql://host/database?table=people",
+                )
+            for key, default in (
+                ("encoding", "utf-8"),
+                ("separator", None),
+                ("header", True),
+                ("columns", ()),
+                ("sheet", None),
+            ):
+                if getattr(self, key) != default:
+                    raise InputError(
+                        f"source.{key}", found="is given beside url", remedy="leave it out: it is for files"
+                    )
+            return Address.parse(self.url, argument="source.url").within(folder)
         return File(
-            folder / check_path(self.file, argument="file"),
+            folder / check_path(self.file or "", argument="file"),
             encoding=self.encoding,
             separator=self.separator,
             header=self.header,

@@ -28,7 +28,8 @@ from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError, LedgerError, PanbayesError
 from panbayes.privacy.written import show_fraction
-from panbayes.tables.sources.file import File
+from panbayes.tables.sources.address import address_of
+from panbayes.tables.sources.file import is_file
 
 __all__ = ["MUCH", "check_own", "open_gates", "write_down_look"]
 
@@ -81,7 +82,7 @@ def check_own(holders: Mapping[str, object]) -> None:
     for name, data in holders.items():
         known = seen.setdefault(_what(data), name)
         if known != name:
-            what = "file" if isinstance(data, str | Path | File) else "table"
+            what = "file" if is_file(data) else "table"
             raise InputError(
                 f"holder {name}",
                 found=f"is given the same {what} as holder {known}",
@@ -91,7 +92,10 @@ def check_own(holders: Mapping[str, object]) -> None:
 
 def _what(data: object) -> object:
     """Return what something given is known by, before it is looked into: a file by its place on the disk."""
-    if isinstance(data, str | Path | File):
+    address = address_of(data, argument="holder")
+    if address is not None:
+        return address.place
+    if is_file(data):
         try:
             found = Path(str(data)).stat()
         except (OSError, ValueError):

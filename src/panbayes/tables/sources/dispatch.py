@@ -1,4 +1,4 @@
-"""Any table, read and written: which source takes it is found by the file's name, its first bytes, or what it is."""
+"""Any table, read and written: its source is found by an address, a file's name, its first bytes, or what it is."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ import polars as pl
 from panbayes.discovery import registry
 from panbayes.errors import InputError, nearest
 from panbayes.files import writing
+from panbayes.tables.sources.address import Address, address_of
 from panbayes.tables.sources.compression import open_bytes, unpacked_name
 from panbayes.tables.sources.csv_text import CSV
 from panbayes.tables.sources.cures import refuse_unread
 from panbayes.tables.sources.excel import EXCEL
-from panbayes.tables.sources.file import File
+from panbayes.tables.sources.file import File, is_file
 from panbayes.tables.sources.folder import is_pattern, open_parts, parts_of
 from panbayes.tables.sources.open_table import OpenTable, readable
 from panbayes.tables.sources.polars_frame import POLARS
@@ -55,6 +56,11 @@ def sources() -> tuple[Source, ...]:
 @contextmanager
 def open_source(source: object, *, argument: str) -> Iterator[OpenTable]:
     """Open a file or data frame until the block ends; ``argument`` names it in errors."""
+    address = address_of(source, argument=argument)
+    if address is not None:
+        with _source_of_address(address, argument=argument).open(address, argument=str(address)) as opened:
+            yield OpenTable(opened, argument=str(address))
+        return
     if not isinstance(source, str | Path | File):
         with _source_of_object(source, argument=argument).open(source, argument=argument) as opened:
             yield OpenTable(opened, argument=argument)
@@ -155,6 +161,18 @@ def _source_of_file(file: File, *, argument: str) -> Source:
     return found
 
 
+def _source_of_address(address: Address, *, argument: str) -> Source:
+    found = next((source for source in sources() if address.scheme in source.schemes), None)
+    if found is None:
+        known = sorted(scheme for source in sources() for scheme in source.schemes)
+        raise InputError(
+            argument,
+            found=f"found an address that begins with {address.scheme}://",
+            remedy=f"give the path of a file, or an address that begins with one of: {', '.join(known)}",
+        )
+    return found
+
+
 def _source_of_object(given: object, *, argument: str) -> Source:
     found = next((source for source in sources() if source.takes(given)), None)
     if found is None:
@@ -184,7 +202,7 @@ def frame_sources() -> dict[FrameKind, Source]:
 
 def frame_kind(source: object) -> FrameKind:
     """Tell which library a data frame belongs to; whatever does not say counts as polars."""
-    if isinstance(source, str | Path | File):
+    if is_file(source) or isinstance(source, str | Address):
         return POLARS.name
     return next((kind for kind, found in frame_sources().items() if found.takes(source)), POLARS.name)
 

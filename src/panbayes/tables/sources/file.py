@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from panbayes.errors import InputError, nearest
+from panbayes.tables.sources.address import Address, is_address
 
-__all__ = ["ENCODINGS", "SEPARATORS", "File", "name_of"]
+__all__ = ["ENCODINGS", "SEPARATORS", "File", "is_file", "name_of"]
 
 SEPARATORS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 """What may stand between values, by the name that people may write instead."""
@@ -130,9 +131,22 @@ def _separator(text: str | None) -> str | None:
 
 
 def name_of(source: object, argument: str) -> str:
-    """Return what a table is called in errors: a file has its own name, anything else the ``argument``'s.
+    """Return what a table is called in errors: a file or address has its own name, anything else the ``argument``'s.
+
+    An address that was not looked at yet may hold a secret, and is not repeated.
 
     >>> name_of(File("north.csv"), "data"), name_of("south.csv", "data"), name_of(7, "data")
     ('north.csv', 'south.csv', 'data')
+    >>> name_of("postgresql://me:secret@host/clinic", "data")
+    'data'
     """
-    return str(source) if isinstance(source, str | Path | File) else argument
+    return str(source) if isinstance(source, Address) or is_file(source) else argument
+
+
+def is_file(source: object) -> bool:
+    """Tell whether something given is a file, or the path of one.
+
+    >>> is_file("north.csv"), is_file("duckdb://north.duckdb?table=people")
+    (True, False)
+    """
+    return isinstance(source, Path | File) or (isinstance(source, str) and not is_address(source))

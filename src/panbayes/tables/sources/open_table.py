@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from panbayes.errors import InputError
+from panbayes.schema.schema import Schema
+from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.batch import Batch
-from panbayes.tables.sources.source import Opened
+from panbayes.tables.sources.source import Opened, Pinnable, UnderSchema
 
 __all__ = ["OpenTable", "readable"]
 
@@ -50,6 +52,19 @@ class OpenTable:
     def has(self, name: str) -> bool:
         """Tell whether there is such a column."""
         return name in self._places
+
+    @property
+    def pinned(self) -> Address | None:
+        """The address of the table as it is now, None where it keeps no past."""
+        return self._opened.pinned if isinstance(self._opened, Pinnable) else None
+
+    def under(self, schema: Schema) -> OpenTable:
+        """Return the table as it is read under a schema whose columns it has, all of it or as the source does it."""
+        if not isinstance(self._opened, UnderSchema):
+            return self
+        names = [*schema.names, *([schema.unit.column] if schema.unit else [])]
+        opened = self._opened.under(schema, {name: self._places[name] for name in names})
+        return OpenTable(opened, argument=self._argument)
 
     def batches(self, names: Sequence[str], /) -> Iterator[Batch]:
         """Yield all records in order, with the named columns, which are there."""

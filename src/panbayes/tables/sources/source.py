@@ -8,18 +8,30 @@ names ``argument``, never a value, a line number or a count of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
 from panbayes.errors import InputError
+from panbayes.schema.schema import Schema
+from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.batch import Batch, frame_batches
 
-__all__ = ["Opened", "Opener", "Source", "WholeFrame", "Writer", "check_distinct", "whole"]
+__all__ = [
+    "Opened",
+    "Opener",
+    "Pinnable",
+    "Source",
+    "UnderSchema",
+    "WholeFrame",
+    "Writer",
+    "check_distinct",
+    "whole",
+]
 
 
 class Opened(Protocol):
@@ -35,6 +47,28 @@ class Opened(Protocol):
 
     def batches(self, names: Sequence[str], /) -> Iterator[Batch]:
         """Yield all records in order, with the named columns, which are there."""
+
+
+@runtime_checkable
+class UnderSchema(Protocol):
+    """A table that can be read with one schema in mind: a database that does the encoding itself.
+
+    Its values then need not be those of the table, if each has the same code under the schema, and is outside or
+    missing where that is: a column comes as a dictionary of few such values, and places in it. Where the schema names
+    a privacy unit, records come in an order that depends on each person's own records alone.
+    """
+
+    def under(self, schema: Schema, columns: Mapping[str, str], /) -> Opened:
+        """Return the table as it is read under ``schema``; ``columns`` gives the column of every name in it."""
+
+
+@runtime_checkable
+class Pinnable(Protocol):
+    """A table that keeps its past: what is open can be opened again as it is now, whatever happens to it."""
+
+    @property
+    def pinned(self) -> Address:
+        """The address of the table as it is now."""
 
 
 class Opener(Protocol):
@@ -63,7 +97,8 @@ class Source:
     A kind of file takes paths that end in one of ``suffixes``, or files that begin with (one of) ``magic``; ``open``
     gets a :class:`~panbayes.tables.sources.file.File`, and ``write`` writes such a file. A kind of data frame ``takes``
     objects; ``open`` gets the object, and ``convert`` makes such a frame. Whatever cannot be written is None.
-    A ``packed`` kind is read compressed as well.
+    A ``packed`` kind is read compressed as well. A kind of database takes addresses of its ``schemes``; ``open`` gets
+    an :class:`~panbayes.tables.sources.address.Address`.
     """
 
     name: str
@@ -74,6 +109,7 @@ class Source:
     takes: Callable[[object], bool] = _nothing
     convert: Callable[[pl.DataFrame], object] | None = None
     packed: bool = False
+    schemes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

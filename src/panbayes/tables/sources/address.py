@@ -1,0 +1,183 @@
+"""An address of a table that is no file: ``scheme://[user@]host[:port]/path?option=value&…``.
+
+    postgresql://db.example:5432/clinic?table=people
+    duckdb:///data/clinic.duckdb?table=people&order_by=visit,id
+
+What lies on this machine has no host: three slashes begin a path from the root, ``duckdb:///data/clinic.duckdb``, two a
+path from here, ``duckdb://clinic.duckdb``.
+
+An address is shown in messages and kept in a ledger, so it holds no secret: one with a password is refused, and not
+repeated. Credentials come from the environment or from the driver's own files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from panbayes.errors import InputError, nearest
+
+__all__ = ["ON_DISK", "Address", "address_of", "is_address"]
+
+_FORM: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SECRET: Final = re.compile(r"passw|pwd|secret|token|credential|private|api_?key|access_?key", re.IGNORECASE)
+_SHAPE: Final = "such as postgresql://host/database?table=people"
+
+ON_DISK: Final = ("delta", "duckdb", "sqlite")
+"""Schemes of what lies on this machine."""
+
+READING: Final = ("order_by", "pushdown", "snapshot", "version")
+"""Options that say how or when a table is read, and not which table it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a table is. ``options`` are pairs of names and values, by name.
+
+    >>> there = Address.parse("duckdb:///data/clinic.duckdb?table=people&order_by=id", argument="data")
+    >>> there.scheme, there.file.as_posix(), there.option("table")
+    ('duckdb', '/data/clinic.duckdb', 'people')
+    >>> str(there)
+    'duckdb:///data/clinic.duckdb?order_by=id&table=people'
+    """
+
+    scheme: str
+    user: str = ""
+    host: str = ""
+    port: int | None = None
+    path: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str, *, argument: str) -> Address:
+        """Read an address. An error names ``argument`` and nothing of the text but its scheme: it may hold a secret."""
+        scheme = text.partition("://")[0].lower()
+        with _of(argument, scheme):
+            if not text.isprintable() or any(blank in text for blank in " \\"):
+                raise ValueError("holds a blank or another character that an address cannot (write it as %20)")
+            parts = urlsplit(text)
+            port = parts.port
+            if parts.password is not None:
+                raise InputError(
+                    argument,
+                    found=f"a {scheme} address holds a password",
+                    remedy="take it out, and give it by the environment or the driver's own file, where nobody else "
+                    "reads it",
+                )
+            if parts.fragment:
+                raise ValueError("holds a #")
+            options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True) if parts.query else []
+            # The host of a file is the first folder of its path, whose case matters.
+            host = unquote(parts.netloc.rpartition("@")[2].removesuffix(f":{port}"))
+            user = unquote(parts.username or "")
+            found = cls(parts.scheme, user, host, port, unquote(parts.path), tuple(sorted(options)))
+        found._check(argument)
+        return found
+
+    def _check(self, argument: str) -> None:
+        names = [name for name, _ in self.options]
+        for name, value in self.options:
+            if _SECRET.search(name):
+                raise InputError(
+                    argument,
+                    found=f'a {self.scheme} address has an option "{name}"',
+                    remedy="give credentials by the environment or the driver's own file, never in an address",
+                )
+            if not value:
+                raise InputError(argument, found=f'option "{name}" is empty', remedy=f"give {name}=…, or leave it out")
+            if names.count(name) > 1:
+                raise InputError(argument, found=f'has option "{name}" twice', remedy="give it once")
+        if not all(
+            text.isprintable() for text in (self.user, self.host, self.path, *names, *dict(self.options).values())
+        ):
+            raise InputError(argument, found="holds a character that cannot be printed", remedy=_SHAPE)
+
+    @property
+    def file(self) -> Path:
+        """The path of what lies on this machine."""
+        return Path(f"{self.host}{self.path}")
+
+    def option(self, name: str) -> str | None:
+        """Return an option's value, None if it is not given."""
+        return dict(self.options).get(name)
+
+    def names(self, option: str) -> tuple[str, ...]:
+        """Return the names that an option lists, parted by commas.
+
+        >>> Address("duckdb", options=(("order_by", "visit, id"),)).names("order_by")
+        ('visit', 'id')
+        """
+        return tuple(name.strip() for name in (self.option(option) or "").split(",") if name.strip())
+
+    def flag(self, option: str, *, argument: str) -> bool:
+        """Return whether an option says true; it may be left out."""
+        said = self.option(option)
+        if said not in (None, "true", "false"):
+            raise InputError(argument, found=f'option "{option}" is "{said}"', remedy="give true or false")
+        return said == "true"
+
+    def check_options(self, known: Collection[str], *, required: Collection[str] = (), argument: str) -> None:
+        """Refuse options that this kind of source does not know, and complain about those it needs."""
+        for name, _ in self.options:
+            if name not in known:
+                raise InputError(argument, found=f'has no option "{name}"', remedy=nearest(name, sorted(known)))
+        for name in required:
+            if self.option(name) is None:
+                raise InputError(argument, found=f'has no option "{name}"', remedy=f"add ?{name}=… to the address")
+
+    def having(self, **options: str) -> Address:
+        """Return the same address with some options set."""
+        return replace(self, options=tuple(sorted({**dict(self.options), **options}.items())))
+
+    @property
+    def place(self) -> Address:
+        """What table this is, however and whenever it is read: without options of :data:`READING`, path resolved."""
+        options = tuple((name, value) for name, value in self.options if name not in READING)
+        if self.scheme not in ON_DISK:
+            return replace(self, user="", host=self.host.lower(), options=options)
+        return replace(self, user="", host="", path=str(self.file.resolve()), options=options)
+
+    def within(self, folder: Path) -> Address:
+        """Return the address of what lies on this machine, its path taken from ``folder``; any other as it is."""
+        if self.scheme not in ON_DISK:
+            return self
+        return replace(self, host="", path=str((folder / self.file).absolute()))
+
+    def __str__(self) -> str:
+        """Return the text of the address: it names the table in messages."""
+        user = f"{quote(self.user, safe='')}@" if self.user else ""
+        port = "" if self.port is None else f":{self.port}"
+        query = "&".join(f"{quote(name, safe='')}={quote(value, safe=':/,*.')}" for name, value in self.options)
+        place = f"{quote(self.host, safe=':[]*.')}{port}{quote(self.path, safe='/:*=')}"
+        return f"{self.scheme}://{user}{place}{'?' if query else ''}{query}"
+
+
+@contextmanager
+def _of(argument: str, scheme: str) -> Iterator[None]:
+    """Make one line of what is wrong with an address."""
+    try:
+        yield
+    except ValueError as error:
+        plain = str(error) if str(error).startswith("holds") else "cannot be understood"
+        raise InputError(argument, found=f"a {scheme} address {plain}", remedy=f"give an address {_SHAPE}") from None
+
+
+def is_address(text: str) -> bool:
+    """Tell whether a text is an address and no path.
+
+    >>> is_address("duckdb:///clinic.duckdb?table=people"), is_address("clinic.csv"), is_address("C:/clinic.csv")
+    (True, False, False)
+    """
+    return _FORM.match(text) is not None
+
+
+def address_of(given: object, *, argument: str) -> Address | None:
+    """Return the address that somebody gave, None if it is none."""
+    if isinstance(given, Address):
+        return given
+    return Address.parse(given, argument=argument) if isinstance(given, str) and is_address(given) else None
