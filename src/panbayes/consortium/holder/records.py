@@ -1,4 +1,7 @@
-"""A holder's records for one study: read as the study's schema says, in memory or, where they are many, in a file."""
+"""A holder's records for one study: read as the study's schema says, in memory or, where they are many, in a file.
+
+Records that may not leave their database, or that lie on other machines, are counted there instead.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,22 @@ from typing import TypeAlias
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.tables.reading import SpooledTable, read_records
+from panbayes.tables.remote import RemoteTable, remote_table
 from panbayes.tables.table import Table
 
 __all__ = ["Records", "read_for"]
 
-Records: TypeAlias = Table | SpooledTable
-"""A holder's records, in this process."""
+Records: TypeAlias = Table | SpooledTable | RemoteTable
+"""A holder's records, in this process or counted elsewhere."""
 
 
 def read_for(study: Study, data: object, *, argument: str, stack: ExitStack) -> Records:
     """Read a file or a data frame for a study; where it takes a file of its own, that is gone when the stack ends."""
     # Where the number of records is private, that there are none is nobody's business.
     private = study.adjacency == "add-remove"
+    remote = remote_table(data, study.schema, argument=argument, may_be_empty=private, stack=stack)
+    if remote is not None:
+        return remote
     read = read_records(data, study.schema, argument=argument, may_be_empty=private)
     if read.spool.in_file:
         return stack.enter_context(read)

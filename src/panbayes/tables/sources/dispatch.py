@@ -30,6 +30,7 @@ __all__ = [
     "FrameKind",
     "check_columns",
     "convert_frame",
+    "counted_there",
     "frame_kind",
     "frame_sources",
     "open_source",
@@ -78,6 +79,12 @@ def open_source(source: object, *, argument: str) -> Iterator[OpenTable]:
             else:
                 opened = stack.enter_context(_open_file(file, argument))
         yield OpenTable(opened, argument=argument)
+
+
+def counted_there(source: object, *, argument: str) -> bool:
+    """Tell whether a table is counted where it lies, and its records are not read."""
+    address = address_of(source, argument=argument)
+    return address is not None and _source_of_address(address, argument=argument).remote(address)
 
 
 @contextmanager

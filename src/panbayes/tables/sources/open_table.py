@@ -49,9 +49,18 @@ class OpenTable:
         """Whether a number may be written with a comma, as 25,3."""
         return self._opened.decimal_comma
 
+    @property
+    def opened(self) -> Opened:
+        """The table as its source opened it."""
+        return self._opened
+
     def has(self, name: str) -> bool:
         """Tell whether there is such a column."""
         return name in self._places
+
+    def place(self, name: str) -> str:
+        """Return what the source itself calls a column, which is there."""
+        return self._places[name]
 
     @property
     def pinned(self) -> Address | None:

@@ -17,13 +17,16 @@ from panbayes.tables.counter import BlockCounter, Facts
 from panbayes.tables.encoding import EARLIER
 from panbayes.tables.marks import mark_of, sorted_digest, sorted_mark
 from panbayes.tables.reading import Origin, SpooledTable
+from panbayes.tables.remote import RemoteTable
 from panbayes.tables.table import Table
 
 __all__ = ["anybodys", "fingerprint"]
 
 
-def fingerprint(records: Table | SpooledTable) -> Fingerprint:
-    """Return what records are known by."""
+def fingerprint(records: Table | SpooledTable | RemoteTable) -> Fingerprint:
+    """Return what records are known by; nothing that cannot be told of some that are counted elsewhere."""
+    if isinstance(records, RemoteTable):
+        return Fingerprint(records.marks(), _unit(records.facts))
     origin = records.origin
     whole = None if origin is None else origin.whole
     marks = {mark_of(records), *([] if whole is None else [whole])}
