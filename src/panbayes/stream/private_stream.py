@@ -209,6 +209,7 @@ class PrivateStream(ABC):
                     size=setup.sampling.size if isinstance(setup.universe, SizedUniverse) else None,
                     forget=setup.forget,
                     where=tuple(str(condition) for condition in setup.where),
+                    site=count.site,
                 )
             )
             return replace(count, flipped=count.flipped + 1)
