@@ -11,6 +11,7 @@ import pytest
 
 from panbayes import Density, DensityEstimator, DistinctCounter, StreamEstimator, Visits, Window
 from panbayes.errors import InputError
+from panbayes.service import keeper as keeper_module
 from panbayes.service.configuration import SERVICE_FILE, ServiceFile
 from panbayes.service.feed import Feed
 from panbayes.service.keeper import Keeper
@@ -30,7 +31,7 @@ DAY = 86_400
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that shows what a test sets."""
     shown = [1_800_000_000.0]
-    for module in (private_stream, release_count):
+    for module in (private_stream, release_count, keeper_module):
         monkeypatch.setattr(module, "now", lambda: shown[0])
     return shown
 

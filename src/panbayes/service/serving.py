@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 
 from panbayes.errors import InputError
+from panbayes.kernel_cache import rest_compiler
 from panbayes.service.configuration import ServiceFile
 from panbayes.service.door import Door
 from panbayes.service.feed import Feed
@@ -141,6 +142,7 @@ class _Service:
     def _keep(self) -> None:
         self.keeper.beat()
         self.keeper.release()
+        rest_compiler()
 
 
 def _notify(text: str) -> None:
