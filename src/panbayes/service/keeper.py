@@ -13,7 +13,7 @@ from pathlib import Path
 
 from panbayes.errors import InputError
 from panbayes.service.configuration import ServiceFile
-from panbayes.service.feed import Estimators
+from panbayes.service.feed import Estimators, nobody_feeding
 from panbayes.service.shelf import Shelf
 from panbayes.service.source import Say
 from panbayes.stream.release import StreamRelease
@@ -82,11 +82,16 @@ class Keeper:
         setup = estimator.setup
         if not setup.forget:
             _spend(estimator)
-            return
-        if setup.renews:
-            if estimator.releases_left:
-                _spend(estimator)
-            self._publish(name, estimator)
+        elif setup.renews:
+            with nobody_feeding():
+                if estimator.releases_left:
+                    _spend(estimator)
+                self._publish(name, estimator)
+                self._turn(estimator)
+        else:
+            self._turn(estimator)
+
+    def _turn(self, estimator: StreamEstimator[Answer]) -> None:
         # Another process cannot turn a state that this one feeds; a clock that went back is refused, and tried again.
         with suppress(InputError):
             estimator.turn()
