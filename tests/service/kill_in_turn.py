@@ -110,10 +110,7 @@ class Killer:
 
 
 def service_of(folder: Path) -> ServiceFile:
-    text = (
-        'version = 1\nbeat = 0.005\n[[states]]\nname = "members"\nfile = "a.state"\n'
-        '[[sources]]\nkind = "stdin"\n'
-    )
+    text = 'version = 1\nbeat = 0.005\n[[states]]\nname = "members"\nfile = "a.state"\n[[sources]]\nkind = "stdin"\n'
     return SERVICE_FILE.parse(text, source=str(folder / "service.toml"))
 
 
