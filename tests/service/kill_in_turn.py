@@ -16,9 +16,12 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from types import FrameType
 from typing import Final
+
+import pytest
 
 from panbayes import Density, StreamEstimator, Window
 from panbayes.service import configuration, keeper, serving
@@ -176,17 +179,20 @@ def trial(folder: Path, setup: StreamSetup, at: int) -> bool:
 
 
 def main(folder: Path, stride: int) -> None:
-    configuration._LEAST_BEAT = configuration.Fraction(1, 1000)  # noqa: SLF001
+    patched = pytest.MonkeyPatch()
+    patched.setattr(configuration, "_LEAST_BEAT", Fraction(1, 1000))
     for module in (private_stream, release_count, keeper):
-        module.now = lambda: CLOCK[0]
+        patched.setattr(module, "now", lambda: CLOCK[0])
     at = 0
     # In this process, so that children find everything loaded.
-    with StreamEstimator(1_000, Density(), epsilon=60, window=Window(anew=True), at="daily") as warm:
+    place = folder / "warm.state"
+    with StreamEstimator.create(place, 1_000, Density(), epsilon=60, window=Window(anew=True), at="daily") as started:
+        setup = started.setup
+    with StreamEstimator[Answer].open(place) as warm:
         Feed([warm], form=stream_format("", "text"), column=None).take(lines(b"A"))
         warm.estimate()
         CLOCK[0] += DAY
         warm.turn()
-        setup = warm.setup
     while trial(folder / str(at), setup, at):
         at += stride
     sys.stdout.write(f"killed up to step {at}\n")
