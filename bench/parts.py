@@ -31,7 +31,7 @@ __all__ = ["run"]
 
 USERS = 10**6
 ROUNDS = 200
-ROUNDS_HASHED = 40
+ROUNDS_HASHED = 60
 PARTS = (1, 4, 16, 64)
 KEY = bytes(16)
 EVENTS = 10**7
@@ -113,6 +113,44 @@ def _simulated_hashed(parts: int) -> None:
     )
 
 
+def _simulated_tiers(parts: int) -> None:
+    rng = np.random.default_rng(parts)
+    with DistinctCounter(epsilon=1, part=f"1/{parts}", key=KEY.hex()) as counter:
+        template = counter.release()
+    tiers, cells = len(template.sections), template.sections[0].cells
+    init, update = template.init[1] / COIN, template.update[1] / COIN
+    shares = [cells / (section.spread or 1) for section in template.sections]
+    stop = 1 - math.exp(-1 / float(template.noise_scale))
+    errors, covered, predicted = [], 0, math.nan
+    for _ in range(ROUNDS_HASHED):
+        bits = rng.random((tiers, cells))
+        for tier, inside in enumerate(rng.multinomial(USERS, shares)):
+            chance = np.full(cells, init)
+            chance[rng.integers(0, cells, inside)] = update
+            bits[tier] = bits[tier] < chance
+        found = []
+        for number in range(1, parts + 1):
+            part = Part(number, parts, KEY, stretches=True)
+            own = bits.ravel()[slice(*part.bounds(bits.size))]
+            counts = []
+            for start, end in part.edges(tiers, bits.size):
+                noise = int(rng.geometric(stop) - rng.geometric(stop)) if start < end else 0
+                counts.append(int(own[start:end].sum()) + noise)
+            found.append(replace(template, part=number, counts=tuple(counts)))
+        answer = combine(found).estimate()
+        assert isinstance(answer, DistinctEstimate)
+        errors.append(answer.users / USERS - 1)
+        predicted = answer.relative_error
+        covered += answer.high is not None and answer.low <= USERS <= answer.high
+    rmse = math.sqrt(statistics.fmean(error**2 for error in errors))
+    print(
+        f"{parts} parts of {tiers} tiers, {ROUNDS_HASHED} simulated releases of {USERS:,} hashed users: error "
+        f"{100 * rmse:.3f} % ± {100 * rmse / math.sqrt(2 * ROUNDS_HASHED):.3f} (predicted {100 * predicted:.3f}), "
+        f"{covered} of {ROUNDS_HASHED} intervals of 95 %",
+        flush=True,
+    )
+
+
 def _speed(name: str, ids: object) -> None:
     seconds: dict[str, list[float]] = {"whole": [], "1/16": []}
     with (
@@ -138,6 +176,8 @@ def run() -> None:
         _simulated(parts)
     for parts in (2, 16):
         _simulated_hashed(parts)
+    for parts in (16, 64):
+        _simulated_tiers(parts)
     ids = np.random.default_rng(1).integers(0, 1 << 62, EVENTS, dtype=np.int64)
     _speed("64-bit integers", ids)
     few = Texts.of(f"{i:032x}" for i in range(EVENTS // 10))

@@ -1,24 +1,22 @@
-// Reads releases that panbayes published, and recomputes their estimates: of a whole state, or of all its parts.
-// node release.js FILE [FILE ...]
-// It needs Node and nothing else, and follows docs/streams.md, "A release, for other programs". It prints JSON: density
-// or users, with the predicted standard error; a list where there are groups. Exact intervals take more than this;
-// the estimate plus and minus 1.96 errors is close to them wherever the error is below a tenth.
-
+// node release.js FILE [FILE ...] reads releases of a whole state, or of all its parts, and recomputes the estimate.
+// It needs Node alone, and follows docs/streams.md, "A release, for other programs". It prints JSON: density or users,
+// with the predicted standard error; a list where there are groups. Exact intervals take more than this.
 const refuse = (name, why) => { throw new Error(`${name}: ${why}`); };
 
 function read(text, name = "release") {
   let release;
   try { release = JSON.parse(text); } catch { refuse(name, "is not JSON"); }
   if (release?.kind !== "panbayes release") refuse(name, "is not a release");
-  if (release.version !== 1) refuse(name, `is of version ${release.version}, and this program reads version 1`);
+  if (![1, 2].includes(release.version)) refuse(name, `is of version ${release.version}, and this reads 1 and 2`);
   if (!["density", "distinct"].includes(release.statistic)) refuse(name, `is of "${release.statistic}"`);
   if (release.counts.length !== release.sections.length) refuse(name, "has not one count for each section");
-  return release;
+  const { scale, terms } = release.noise; // Version 1 has one number of noises for all counts.
+  return { ...release, noise: { scale, terms: release.counts.map((_, t) => terms[t] ?? terms) } };
 }
 
-// All parts of one state, each once, as one release: counts are added up, and every count has the noise of each part.
+// All parts of one state, each once, as one release: counts are added up, and so are the numbers of their noises.
 function combine(releases) {
-  const [first] = releases, shared = ({ part, counts, ...rest }) => JSON.stringify(rest);
+  const [first] = releases, shared = ({ part, counts, noise, ...rest }) => JSON.stringify([noise.scale, rest]);
   for (const one of releases) {
     if (one.part === null) refuse("releases", "one is not of a part: give it alone");
     if (shared(one) !== shared(first)) refuse(`part ${one.part}`, "is of another stream, period or release");
@@ -27,8 +25,9 @@ function combine(releases) {
     const found = releases.filter((one) => one.part === part);
     if (found.length !== 1) refuse(`part ${part} of ${first.parts}`, found.length ? "is there twice" : "is missing");
   }
-  const counts = first.counts.map((_, t) => releases.reduce((sum, one) => sum + one.counts[t], 0));
-  return { ...first, part: null, counts, noise: { ...first.noise, terms: first.parts } };
+  const [counts, terms] = [(one) => one.counts, (one) => one.noise.terms].map((of) =>
+    first.counts.map((_, t) => releases.reduce((sum, one) => sum + of(one)[t], 0)));
+  return { ...first, part: null, counts, noise: { ...first.noise, terms } };
 }
 
 function estimate(release) {
@@ -40,9 +39,9 @@ function estimate(release) {
   return [...groups].map(([group, places]) => ({ group, ...distinct(release, places) }));
 }
 
-function noiseVariance({ noise }) {
+function noiseVariance({ noise }, t) {
   const [over, under = 1] = noise.scale.split("/").map(Number);
-  return (noise.terms * 2 * Math.exp(-under / over)) / Math.expm1(-under / over) ** 2;
+  return (noise.terms[t] * 2 * Math.exp(-under / over)) / Math.expm1(-under / over) ** 2;
 }
 
 function density(release) {
@@ -53,23 +52,24 @@ function density(release) {
   const own = (1 - d) * (mean(law.init, 2) - without ** 2) + d * (mean(law.update, 2) - among ** 2);
   // With a half-life, as if the entries were a sample of infinitely many.
   const rest = forget > 0 && forget < law.out_of ? 1 : users > 1 ? (users - cells) / (users - 1) : 0;
-  const variance = cells * (own + apart ** 2 * d * (1 - d) * rest) + noiseVariance(release);
+  const variance = cells * (own + apart ** 2 * d * (1 - d) * rest) + noiseVariance(release, 0);
   return { density: d, unbiased, users: Math.round(d * users), error: Math.sqrt(variance) / (cells * apart) };
 }
 
 function distinct(release, places) {
-  const { law, forget, sections: [{ cells }] } = release, noise = noiseVariance(release);
+  const { law, forget, sections, counts } = release, [{ cells }] = sections;
+  const noise = counts.map((_, t) => noiseVariance(release, t));
   const [p0, p1] = [law.init[1] / law.out_of, law.update[1] / law.out_of], apart = p1 - p0;
   const thin = forget > 0 && forget < law.out_of ? 256 : 1;
-  const tiers = places.map((t) => ({ spread: thin * release.sections[t].spread, count: release.counts[t] }));
+  const tiers = places.map((t) => ({ spread: thin * sections[t].spread, count: counts[t], t }));
   // What the count of a tier says of n users: how far it is above its mean, ln of the mean's slope, the variance.
-  const look = ({ spread, count }, n) => {
+  const look = ({ spread, count, t }, n) => {
     const rate = -Math.log1p(-1 / spread), empty = Math.exp(-n * rate);
     const together = Math.expm1(n * Math.log1p(-1 / (spread - 1) ** 2));
     const occupied = cells * (cells - 1) * empty ** 2 * together + cells * (empty - empty ** 2);
     const own = cells * (p0 * (1 - p0) * empty + p1 * (1 - p1) * (1 - empty));
     const slope = Math.log(cells * apart * rate) - n * rate, mean = cells * (p0 - apart * Math.expm1(-n * rate));
-    return { above: count - mean, slope, variance: own + apart ** 2 * Math.max(0, occupied) + noise };
+    return { above: count - mean, slope, variance: own + apart ** 2 * Math.max(0, occupied) + noise[t] };
   };
   const excess = (n) => {
     const seen = tiers.map((tier) => look(tier, n)), logs = seen.map((one) => one.slope - Math.log(one.variance));

@@ -14,6 +14,7 @@ import pytest
 
 from panbayes.stream.accuracy.density_error import Design, mse
 from panbayes.stream.density_estimate import DensityEstimate
+from panbayes.stream.distinct_counter import DistinctCounter
 from panbayes.stream.distinct_estimate import DistinctEstimate
 from panbayes.stream.grouped_estimate import GroupedEstimate
 from panbayes.stream.laws.state_law import COIN
@@ -66,7 +67,7 @@ def density_error(release: StreamRelease, density: float) -> float:
     chances = [tuple(p / COIN for p in law) for law in (release.init, release.update)]
     size = None if release.half_life else release.users
     cells, scale = release.sections[0].cells, float(release.noise_scale)
-    design = Design(chances[0], chances[1], release.scores, cells, size, scale, release.noise_terms)
+    design = Design(chances[0], chances[1], release.scores, cells, size, scale, release.noise_terms[0])
     return math.sqrt(mse(design, density))
 
 
@@ -93,6 +94,24 @@ def test_every_kind_of_release_is_recomputed(kind: str, tmp_path: Path) -> None:
         changed = replace(release, counts=tuple(count + change for count in release.counts))
         (tmp_path / "release.json").write_bytes(changed.to_bytes())
         near(changed, recomputed(tmp_path / "release.json"))
+
+
+@needs_node
+@pytest.mark.parametrize("parts", [2, 5, 30])
+def test_stretches_of_tiers_have_as_many_noises_as_the_package_says(tmp_path: Path, parts: int) -> None:
+    found = []
+    for number in range(1, parts + 1):
+        with DistinctCounter(epsilon=1, memory="4K", part=f"{number}/{parts}", key="ab" * 16) as counter:
+            counter.update(range(4000))
+            found.append(counter.release())
+    files = [tmp_path / f"{number}.json" for number in range(parts)]
+    for file, part in zip(files, found, strict=True):
+        file.write_bytes(part.to_bytes())
+    whole = combine(found)
+    assert len(set(whole.noise_terms)) > 1
+    near(whole, recomputed(*files))
+    (tmp_path / "whole.json").write_bytes(whole.to_bytes())
+    near(whole, recomputed(tmp_path / "whole.json"))
 
 
 @needs_node
@@ -123,7 +142,7 @@ def test_what_is_no_such_release_is_refused(tmp_path: Path) -> None:
     written = json.loads((GOLDEN / "tier.json").read_bytes())
     file = tmp_path / "release.json"
     for change, said in (
-        ({"version": 2}, "is of version 2, and this program reads version 1"),
+        ({"version": 3}, "is of version 3, and this reads 1 and 2"),
         ({"kind": "panbayes flipped copy"}, "is not a release"),
         ({"statistic": "visits"}, 'is of "visits"'),
         ({"counts": [1, 2]}, "has not one count for each section"),

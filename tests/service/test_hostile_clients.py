@@ -71,17 +71,15 @@ def test_a_body_that_is_coming_when_the_service_stops_is_turned_away(tmp_path: P
     assert density(tmp_path / "a.state") == pytest.approx(0.1, abs=0.015)
 
 
-def test_a_release_that_cannot_be_written_ends_the_service_and_nobody_is_told_that_a_body_counts(
-    tmp_path: Path,
-) -> None:
+def test_a_release_that_cannot_be_written_ends_the_service_and_what_was_answered_counts(tmp_path: Path) -> None:
     open_state(tmp_path / "a.state")
     with running(tmp_path, f"beat = 4.0\n{HTTP}") as service, connect(service.port("taking lines at")) as connection:
         service.post(b"")
         (tmp_path / "releases").rmdir()
         (tmp_path / "releases").write_bytes(b"")
         density(tmp_path / "a.state")
-        connection.sendall(HEAD.replace(b"1000", b"2") + b"5\n")
-        assert connection.recv(1000).startswith(b"HTTP/1.1 503 ")
+        connection.sendall(HEAD.replace(b"1000", b"1490") + ids(0, 400))
+        assert connection.recv(1000).startswith(b"HTTP/1.1 204 ")
         assert service.process.wait(60) == 2
         assert "internal error" not in service.told
         assert "cannot be written" in service.told
@@ -89,6 +87,7 @@ def test_a_release_that_cannot_be_written_ends_the_service_and_nobody_is_told_th
     with running(tmp_path, HTTP) as service:
         service.post(b"")
         assert "release 1 of period 0 is published" in service.told
+    assert density(tmp_path / "a.state") == pytest.approx(0.4, abs=0.015)
 
 
 def test_a_closed_standard_input_is_refused(tmp_path: Path) -> None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from panbayes import Density, DensityEstimator, DistinctCounter, StreamEstimator, Visits, Window
 from panbayes.errors import InputError
+from panbayes.service import keeper as keeper_module
 from panbayes.service.configuration import SERVICE_FILE, ServiceFile
 from panbayes.service.feed import Feed
 from panbayes.service.keeper import Keeper
@@ -30,7 +35,7 @@ DAY = 86_400
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that shows what a test sets."""
     shown = [1_800_000_000.0]
-    for module in (private_stream, release_count):
+    for module in (private_stream, release_count, keeper_module):
         monkeypatch.setattr(module, "now", lambda: shown[0])
     return shown
 
@@ -85,6 +90,50 @@ def test_at_the_end_of_a_period_it_is_released_published_and_begun_anew(tmp_path
     assert [one[:2] for one in found] == [(0, 1), (1, 1)]
     assert found[0][2] == pytest.approx(0.4, abs=0.02)
     assert found[1][2] == pytest.approx(0.1, abs=0.02)
+    keeper.close()
+
+
+def test_a_service_killed_at_steps_of_a_turn_loses_nothing_and_releases_once(tmp_path: Path) -> None:
+    """Every seventh step; ``make soak`` tries all of them."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.service.kill_in_turn", str(tmp_path), "7"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-1]) > 60
+
+
+def test_what_comes_while_a_period_ends_counts_in_the_next(
+    tmp_path: Path, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release is published between its making and the turn, which takes a while; who comes then waits."""
+    StreamEstimator.create(
+        tmp_path / "a.state", 1_000, Density(), epsilon=60, releases=1, window=Window(anew=True), at="daily"
+    ).close()
+    keeper = Keeper(service(tmp_path), lambda _line: None)
+    feed = Feed(keeper.estimators([]), form=stream_format("", "text"), column=None)
+    feed.take("".join(f"{i}\n" for i in range(400)).encode())
+    publish, waited = keeper.shelf.publish, list[bool]()
+    late = threading.Thread(target=lambda: feed.take("".join(f"{i}\n" for i in range(500, 700)).encode()))
+
+    def slowly(*what: Any) -> None:
+        if not waited:
+            late.start()
+            late.join(0.5)
+            waited.append(late.is_alive())
+        publish(*what)
+
+    monkeypatch.setattr(keeper.shelf, "publish", slowly)
+    for _ in range(2):
+        clock[0] += DAY
+        keeper.release()
+        late.join()
+    assert waited == [True]
+    found = published(tmp_path)
+    assert [one[:2] for one in found] == [(0, 1), (1, 1)]
+    assert [one[2] for one in found] == pytest.approx([0.4, 0.2], abs=0.02)
     keeper.close()
 
 

@@ -32,6 +32,18 @@ def test_a_thousand_kills(tmp_path: Path, seed: int) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_service_killed_at_every_step_of_a_turn(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.service.kill_in_turn", str(tmp_path), "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_damage_of_the_head_never_gives_a_fresh_release_for_free(tmp_path: Path) -> None:
     """Whatever a flipped bit does, the file is refused or it is as it was: never more releases, never less noise."""
     path = tmp_path / "state"

@@ -1,4 +1,4 @@
-"""State files of versions 2 to 4, as their first writers wrote them: they mean the same where they were made."""
+"""State files of versions 2 to 5, as their first writers wrote them: they mean the same where they were made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from panbayes.errors import InputError
+from panbayes.stream.distinct_counter import DistinctCounter
 from panbayes.stream.estimator import DensityEstimator
+from panbayes.stream.flipped_copy import FlippedCopy
 from panbayes.stream.grouped_estimate import GroupedEstimate
 from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.records import Records
@@ -19,6 +21,7 @@ from panbayes.stream.state.home import Home
 from panbayes.stream.state.inspection import inspect_state
 from panbayes.stream.state.layout import VERSION
 from panbayes.stream.stream_estimator import StreamEstimator
+from panbayes.stream.union import union
 
 GOLDEN = Path(__file__).parent / "golden2"
 
@@ -110,6 +113,29 @@ def test_a_file_of_version_4_at_home_means_the_same_and_goes_on(
         assert (list(again.counts), again.stream, again.number) == (facts["counts"], facts["stream"], 1)
         part.update(range(1000))
         assert part.release().releases_left == facts["releases_left"] - 1
+
+
+def test_a_file_of_version_5_at_home_is_the_site_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, folder = tmp_path / "state", Path(__file__).parent / "golden5"
+    facts = json.loads((folder / "flipped.json").read_text(encoding="utf-8"))
+    place.write_bytes(lzma.decompress((folder / "flipped.state.xz").read_bytes()))
+    place.chmod(0o600)
+    assert inspect_state(place).version == 5
+    with pytest.raises(InputError, match="is a copy"):
+        DistinctCounter.open(place)
+    monkeypatch.setattr("panbayes.stream.state.mapped.home_of", lambda _: Home(**facts["home"]))
+    written = (folder / "flipped.copy.json").read_bytes()
+    first = FlippedCopy.from_bytes(written)
+    assert first.to_bytes() == written
+    assert first.site == facts["site"]
+    with DistinctCounter.open(place) as site:
+        assert site.setup.calibration.noise_scale == Fraction(facts["noise_scale"])
+        last = site.last()
+        assert last is not None
+        assert list(last.counts) == facts["counts"]
+        assert (site.releases_left, site.flipped_left) == (facts["releases_left"], facts["flipped_left"])
+        with pytest.raises(InputError, match="is of the same site"):
+            union([first, site.look()])
 
 
 def test_a_version_that_is_written_has_a_golden_file() -> None:

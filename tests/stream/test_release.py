@@ -117,6 +117,8 @@ def test_a_golden_release_is_read_for_ever() -> None:
     assert isinstance(found, DensityEstimate)
     assert (density.users, density.sections) == (3000, (Section(2000),))
     assert [found.density, found.low, found.high] == pytest.approx(facts["density"])
+    stretch = StreamRelease.from_bytes((GOLDEN / "stretch.json").read_bytes())
+    assert (stretch.part, stretch.parts, stretch.stretches, sum(stretch.noise_terms)) == (2, 5, True, 4)
     for name in ("tier", "tiers"):
         counted = StreamRelease.from_bytes((GOLDEN / f"{name}.json").read_bytes()).estimate()
         assert isinstance(counted, DistinctEstimate)
@@ -184,8 +186,8 @@ def test_combining_adds_counts_and_noises() -> None:
     found = parts_of(4)
     whole = combine(found)
     assert whole.counts == (sum(one.counts[0] for one in found),)
-    assert (whole.part, whole.parts, whole.noise_terms, whole.private) == (None, 4, 4, True)
-    assert [one.noise_terms for one in found] == [1, 1, 1, 1]
+    assert (whole.part, whole.parts, whole.noise_terms, whole.private) == (None, 4, (4,), True)
+    assert [one.noise_terms for one in found] == [(1,)] * 4
     assert combine(reversed(found)).counts == whole.counts
     assert StreamRelease.from_bytes(whole.to_bytes()) == replace(whole, fresh=False)
     answer = whole.estimate()
@@ -259,6 +261,66 @@ def test_the_tail_with_several_noises_is_that_of_brute_force(parts: int, scale: 
         assert tail(design, np.ones(1), users, edge) == pytest.approx(law[edge - first :].sum(), abs=1e-9)
     spread = (law @ (np.arange(law.size) + first) ** 2) - (law @ (np.arange(law.size) + first)) ** 2
     assert design.variances(np.array(3.0))[0] == pytest.approx(spread, rel=1e-9)
+
+
+def test_every_tier_has_its_own_noises() -> None:
+    """P(S ≥ s) of two tiers with 1 and 9 noises, nobody there, by adding up all that can happen; and the variances."""
+    both, scale = TierDesign(0.3, 0.7, 64, (128, 256), 4.0, (1, 9)), 4.0
+    weights, reach = np.array([3.0, 2.0]), 150
+    z = np.arange(-reach, reach + 1)
+    noise = np.exp(-np.abs(z) / scale)
+    noise /= noise.sum()
+    ones = np.array([math.comb(64, k) * 0.3**k * 0.7 ** (64 - k) for k in range(65)])
+
+    for terms in ((1, 9), (9, 1)):
+        whole, first = np.ones(1), 0
+        for count, weight in zip(terms, (3, 2), strict=True):
+            found = ones
+            for _ in range(count):
+                found = np.convolve(found, noise)
+            whole = np.convolve(whole, np.kron(found, np.eye(weight)[0]))
+            first -= weight * reach * count
+        for edge in (40, 80, 96, 120, 170):
+            exact = float(whole[edge - first :].sum())
+            assert tail(replace(both, noise_terms=terms), weights, 0, edge) == pytest.approx(exact, abs=0.01)
+    quiet, loud = (tail(replace(both, noise_terms=terms), weights, 0, 170) for terms in ((1, 9), (9, 1)))
+    assert loud > quiet + 0.01
+    apart = both.variances(np.array(50.0)) - replace(both, noise_terms=1).variances(np.array(50.0))
+    assert apart == pytest.approx([0.0, 8 * float(noise @ z**2)], rel=1e-9)
+    for wrong in ((1,), (1, 0), (1, 2, 3), 0):
+        with pytest.raises(ValueError, match="noise"):
+            replace(both, noise_terms=wrong)
+
+
+def stretches_of(parts: int, **changes: Any) -> list[StreamRelease]:
+    found = []
+    for number in range(1, parts + 1):
+        with DistinctCounter(epsilon=2, memory="4K", part=f"{number}/{parts}", key=KEY) as counter:
+            counter.update(range(4000))
+            found.append(replace(counter.release(), **changes))
+    return found
+
+
+def test_releases_of_stretches_are_of_version_2_and_say_the_noises_of_every_count() -> None:
+    found = stretches_of(5)
+    whole = combine(found)
+    for one in (*found, whole):
+        told = json.loads(one.to_bytes())
+        assert (told["version"], told["noise"]["terms"]) == (2, list(one.noise_terms))
+        assert StreamRelease.from_bytes(one.to_bytes()) == replace(one, fresh=False)
+        noise = told["noise"]
+        for change in ({"version": 1}, {"noise": {**noise, "terms": 1}}, {"noise": {**noise, "terms": [1]}}):
+            with pytest.raises(InputError, match="is not a release"):
+                StreamRelease.from_bytes(json.dumps({**told, **change}).encode())
+    answer = whole.estimate()
+    assert isinstance(answer, DistinctEstimate)
+    assert answer.low <= 4000 <= (answer.high or 4000)
+    for wrong in ({"stretches": False}, {"parts": 500, "part": 1}):
+        with pytest.raises((ValueError, InputError)):
+            combine([replace(found[0], **wrong), *found[1:]])
+    density, _ = releases_of("density")
+    with pytest.raises(ValueError, match="stretches"):
+        replace(density, stretches=True)
 
 
 def test_intervals_of_combined_releases_hold() -> None:

@@ -174,7 +174,7 @@ def damage(path: Path, how: str) -> None:
         ("longer", "damaged"),
         ("empty", "not a stream state"),
         ("text", "not a stream state"),
-        ("version 9", "version 9; this panbayes reads versions 1 to 4"),
+        ("version 9", "version 9; this panbayes reads versions 1 to 5"),
         ("header changed", "checksum"),
         ("weaker noise", "damaged"),
     ],
@@ -256,6 +256,8 @@ def test_a_crafted_header_with_a_right_checksum_is_refused_at_once(
         (b'{"left":-1,"last":7}', "cannot be read"),
         (b'{"left":2,"last":7.5}', "cannot be read"),
         (b'{"left":2,"last":7,"more":1}', "cannot be read"),
+        (b'{"left":2,"last":7,"site":"00112233445566778899aabbccddeeff"}', "is not possible"),
+        (b'{"left":2,"last":7,"site":"somewhere"}', "cannot be read"),
         (b"[" * 1000, "cannot be read"),
     ],
 )

@@ -108,6 +108,7 @@ class Door(uvicorn.Server):
         super().__init__(settings)
         self._listening = listening
         self._serving: asyncio.Task[None] | None = None
+        self._ending = asyncio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -120,9 +121,18 @@ class Door(uvicorn.Server):
         while not self.started and not self._serving.done():
             await asyncio.sleep(0.01)
 
+    async def main_loop(self) -> None:
+        """Serve until it is asked to end, without looking at the clock ten times a second meanwhile."""
+        await self._ending.wait()
+
+    def ask_to_end(self) -> None:
+        """Take no more connections; what was begun is answered."""
+        self.should_exit = True
+        self._ending.set()
+
     async def end(self) -> None:
         """Answer what was begun, and serve no more."""
-        self.should_exit = True
+        self.ask_to_end()
         if self._serving is not None:
             await self._serving
 

@@ -2,13 +2,14 @@
 
 A feed reads lines in one format, for one column and for the fields that each state looks at. Lines that cannot be read
 are passed over, as ``panbayes stream feed`` does; nothing is counted, logged or kept, because each of these would be a
-fact about the stream. Feeds of several threads take turns.
+fact about the stream. Feeds of several threads take turns, and wait while a period ends (:func:`nobody_feeding`).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 from panbayes.errors import InputError
@@ -17,11 +18,18 @@ from panbayes.stream.ids.formats.lines import LineBuffer
 from panbayes.stream.statistics.methods.statistic import Answer
 from panbayes.stream.stream_estimator import StreamEstimator
 
-__all__ = ["Estimators", "Feed"]
+__all__ = ["Estimators", "Feed", "nobody_feeding"]
 
 Estimators: TypeAlias = Sequence[StreamEstimator[Answer]]
 
 _TURNS: Final = threading.Lock()
+
+
+@contextmanager
+def nobody_feeding() -> Iterator[None]:
+    """Keep every feed waiting: what comes in between the last release of a period and its end would be in neither."""
+    with _TURNS:
+        yield
 
 
 class Feed:

@@ -6,16 +6,18 @@ what came in.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from panbayes.errors import InputError
 from panbayes.service.configuration import ServiceFile
-from panbayes.service.feed import Estimators
+from panbayes.service.feed import Estimators, nobody_feeding
 from panbayes.service.shelf import Shelf
 from panbayes.service.source import Say
 from panbayes.stream.release import StreamRelease
+from panbayes.stream.schedule import now
 from panbayes.stream.state.file import StateFile
 from panbayes.stream.statistics.methods.statistic import Answer
 from panbayes.stream.stream_estimator import StreamEstimator
@@ -32,6 +34,7 @@ class Keeper:
         self.shelf = Shelf(service.folder / service.releases)
         self._stores: dict[str, StateFile] = {}
         self._estimators: dict[str, StreamEstimator[Answer]] = {}
+        self._looked: dict[str, tuple[int, float]] = {}
         try:
             for state in service.states:
                 store = StateFile(Path(service.folder / state.file), writing=True, by_beat=True)
@@ -56,22 +59,39 @@ class Keeper:
             store.beat()
 
     def release(self) -> None:
-        """Do what is due: releases by the clock, the ends of periods; and publish what is not on the shelf yet."""
+        """Do what is due: releases by the clock, the ends of periods; and publish what is not on the shelf yet.
+
+        What was looked at is looked at again when its record is another, or the clock says so.
+        """
         for name, estimator in self._estimators.items():
-            due = estimator.due()
-            if due is not None and due.now:
-                self._do(name, estimator)
-            self._publish(name, estimator)
+            sequence, due = self._looked.get(name, (0, 0.0))
+            if sequence != self._stores[name].sequence or now() >= due:
+                self._look(name, estimator)
+
+    def _look(self, name: str, estimator: StreamEstimator[Answer]) -> None:
+        due = estimator.due()
+        if due is not None and due.now:
+            self._do(name, estimator)
+        self._publish(name, estimator)
+        sequence, due = self._stores[name].sequence, estimator.due()
+        # What is due still, because it could not be done, is tried again at the next beat; what has ended is never due.
+        if due is None or not due.now:
+            self._looked[name] = sequence, due.next if due is not None and due.next > now() else math.inf
 
     def _do(self, name: str, estimator: StreamEstimator[Answer]) -> None:
         setup = estimator.setup
         if not setup.forget:
             _spend(estimator)
-            return
-        if setup.renews:
-            if estimator.releases_left:
-                _spend(estimator)
-            self._publish(name, estimator)
+        elif setup.renews:
+            with nobody_feeding():
+                if estimator.releases_left:
+                    _spend(estimator)
+                self._publish(name, estimator)
+                self._turn(estimator)
+        else:
+            self._turn(estimator)
+
+    def _turn(self, estimator: StreamEstimator[Answer]) -> None:
         # Another process cannot turn a state that this one feeds; a clock that went back is refused, and tried again.
         with suppress(InputError):
             estimator.turn()

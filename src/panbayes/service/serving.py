@@ -1,8 +1,10 @@
 """Running a service: sources take lines in, a beat brings them to the disk and acknowledges, until somebody says stop.
 
 At every beat, whether or not anything came in: each source says what it has taken in, all states are brought to the
-disk, and only then what was said is acknowledged. Asked to stop (SIGTERM, SIGINT or SIGHUP), sources take nothing more
-in, one last beat follows, and everything is let go.
+disk, and only then what was said is acknowledged. What the clock says is due comes after that, and at the start before
+anything is taken in: so what was acknowledged counts in one period, and what was taken in and not acknowledged when the
+service was killed comes again, in the same period unless that ended between the two. Asked to stop (SIGTERM, SIGINT or
+SIGHUP), sources take nothing more in, one last beat follows, and everything is let go.
 
 What a kill loses is what came in after the last beat, and nobody was told that it counts.
 """
@@ -18,6 +20,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 
 from panbayes.errors import InputError
+from panbayes.kernel_cache import rest_compiler
 from panbayes.service.configuration import ServiceFile
 from panbayes.service.door import Door
 from panbayes.service.feed import Feed
@@ -96,6 +99,7 @@ class _Service:
         every = self.service.beat_for(self.keeper.megabytes)
         async with AsyncExitStack() as stack:
             await self._show(stack)
+            await asyncio.to_thread(self.keeper.release)
             for source, feed in zip(self.service.sources, self.feeds, strict=True):
                 running = await source.start(feed, around)
                 stack.push_async_callback(running.close)
@@ -134,13 +138,14 @@ class _Service:
 
     async def _beat(self) -> None:
         acknowledgements: list[Callable[[], None]] = [running.settle() for running in self._running]
-        await asyncio.to_thread(self._keep)
+        await asyncio.to_thread(self.keeper.beat)
         for acknowledge in acknowledgements:
             acknowledge()
+        await asyncio.to_thread(self._release)
 
-    def _keep(self) -> None:
-        self.keeper.beat()
+    def _release(self) -> None:
         self.keeper.release()
+        rest_compiler()
 
 
 def _notify(text: str) -> None:

@@ -19,8 +19,10 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -32,7 +34,7 @@ from panbayes.privacy.written import MAX_DIGITS, Written, parse_epsilon, parse_r
 from panbayes.stream.guarantee.calibration import MAX_RELEASES
 from panbayes.stream.laws.state_law import COIN
 
-__all__ = ["NO_COPIES", "FlippedCopies", "FlippedCopy", "flip_chance"]
+__all__ = ["NO_COPIES", "FlippedCopies", "FlippedCopy", "flip_chance", "is_site"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ def flip_chance(eta: Fraction) -> int:
     return chance
 
 
+def is_site(text: str) -> bool:
+    """Say whether a text can be what a site is called: 32 hexadecimal digits."""
+    return re.fullmatch("[0-9a-f]{32}", text) is not None
+
+
 class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A copy as it is written."""
 
@@ -102,6 +109,13 @@ class _LaterForm(_Form, frozen=True, forbid_unknown_fields=True):
     where: tuple[str, ...]
 
 
+class _SiteForm(_LaterForm, frozen=True, forbid_unknown_fields=True):
+    """A copy as it is written since version 3: it says of which site it is."""
+
+    site: str
+
+
+_FORMS: Final = {1: _Form, 2: _LaterForm, 3: _SiteForm}
 _KIND = "panbayes flipped copy"
 
 
@@ -114,7 +128,8 @@ class FlippedCopy:
     the number of periods that were over. ``private`` is false if coins were simulated. ``universe`` is a digest of
     whose entry is which (``None`` in copies of version 1, which do not say); hashed users of each section fall as
     densely as if all were spread over ``spread`` cells, known ones are ``size``; ``forget`` is the chance out of 2³² of
-    an entry to be drawn anew at a turn, and ``where`` which events count.
+    an entry to be drawn anew at a turn, and ``where`` which events count. ``site`` tells the state from all others; it
+    was drawn at random when the state began (``None`` in copies of versions 1 and 2, which do not say).
 
     >>> from panbayes import Density, StreamEstimator
     >>> with StreamEstimator(1_000, Density(), epsilon=2, flipped=FlippedCopies.plan(1, 0.5)) as estimator:
@@ -139,6 +154,7 @@ class FlippedCopy:
     size: int | None = None
     forget: int = 0
     where: tuple[str, ...] = ()
+    site: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no copy of a state."""
@@ -152,6 +168,8 @@ class FlippedCopy:
             raise ValueError("users are spread over the cells of a section, or over more")
         if self.size is not None and self.size < self.entries:
             raise ValueError("every entry has a user")
+        if self.site is not None and (self.universe is None or not is_site(self.site)):
+            raise ValueError("a site has 32 hexadecimal digits, and a key")
 
     @property
     def chances(self) -> tuple[float, float]:
@@ -204,19 +222,21 @@ class FlippedCopy:
             forget=self.forget,
             where=self.where,
         )
-        return msgspec.json.encode(later)
+        if self.site is None:
+            return msgspec.json.encode(later)
+        return msgspec.json.encode(_SiteForm(**{**msgspec.structs.asdict(later), "version": 3}, site=self.site))
 
     @classmethod
     def from_bytes(cls, data: bytes, *, name: str = "copy") -> FlippedCopy:
         """Read what :meth:`to_bytes` wrote; ``name`` is what an error calls it."""
         try:
-            later = msgspec.json.decode(data, type=_Version).version == 2
-            form = msgspec.json.decode(data, type=_LaterForm if later else _Form)
+            version = msgspec.json.decode(data, type=_Version).version
+            form = msgspec.json.decode(data, type=_FORMS.get(version, _Form))
             bits = np.frombuffer(base64.b64decode(form.bits, validate=True), dtype=np.uint8)
             epsilon, eta = (parse_ratio(text, digits=2 * MAX_DIGITS) for text in (form.epsilon, form.eta))
             if (
                 form.kind != _KIND
-                or form.version not in (1, 2)
+                or form.version not in _FORMS
                 or form.out_of != COIN
                 or epsilon is None
                 or eta is None
@@ -233,6 +253,7 @@ class FlippedCopy:
                 size=form.size,
                 forget=form.forget,
                 where=form.where,
+                site=form.site if isinstance(form, _SiteForm) else None,
             )
         except (ValueError, msgspec.MsgspecError, binascii.Error):
             raise InputError(

@@ -7,6 +7,7 @@ An estimator adds how a stream of its kind is set up, and what a released tuple 
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -209,6 +210,7 @@ class PrivateStream(ABC):
                     size=setup.sampling.size if isinstance(setup.universe, SizedUniverse) else None,
                     forget=setup.forget,
                     where=tuple(str(condition) for condition in setup.where),
+                    site=count.site,
                 )
             )
             return replace(count, flipped=count.flipped + 1)
@@ -248,10 +250,6 @@ class PrivateStream(ABC):
         place = "in memory" if isinstance(self._store, MemoryStore) else "in a file"
         return f"<{type(self).__name__} {place}: {self.setup!r}>"
 
-    @property
-    def _parts(self) -> int:
-        return 1 if self.setup.part is None else self.setup.part.of
-
     def _count(self) -> ReleaseCount:
         return self._store.transact(lambda count, _: count)[1]
 
@@ -269,24 +267,26 @@ class PrivateStream(ABC):
         if self.setup.fields and not isinstance(ids, Records):
             self._slot(ids)
         with self._store.feeding() as entries:
-            users, parts = self.setup.users_at(self._count().turn if self.setup.forget else 0), self._parts
+            users, share = self.setup.users_at(self._count().turn if self.setup.forget else 0), _share(self.setup)
             if isinstance(ids, Records):
                 for slots in self.setup.own_slots(record_slots(ids, users, self.setup.where)):
                     entries.redraw(slots, present=present, coins=self._coins)
                 return
             for chunk in chunks(ids):
-                blocks, events = self.setup.own_slots(users.slots(chunk)), -(-chunk.size // parts)
+                blocks, events = self.setup.own_slots(users.slots(chunk)), math.ceil(share * chunk.size)
                 entries.redraw_blocks(blocks, events, present=present, coins=self._coins)
 
     def _release(self) -> tuple[ReleaseCount, bool]:
         """Release once more if any release is left: return what stands then, and whether it is fresh."""
-        scale, sections = self.setup.calibration.noise_scale, self.setup.universe.sections
+        scale = self.setup.calibration.noise_scale
 
         def release(count: ReleaseCount, entries: Entries) -> ReleaseCount:
             if count.left == 0 or not _is_due(self.setup, count, at):
                 return count
-            counts = entries.counts(sections)
-            noise = self._noise.discrete_laplace(len(counts), scale=scale).tolist()
+            counts, own = _own_counts(self.setup, entries)
+            drawn = iter(self._noise.discrete_laplace(sum(own), scale=scale).tolist())
+            # A section of which the state has no entry counts 0 whoever came, and needs no noise.
+            noise = [next(drawn) if mine else 0 for mine in own]
             period = count.period if self.setup.forget else _period(self.setup, at)
             released = tuple(map(sum, zip(counts, noise, strict=True)))
             return replace(count, left=count.left - 1, last=released, period=period)
@@ -296,6 +296,27 @@ class PrivateStream(ABC):
         if after.last is None:
             self.require_due(at)
         return after, after.left < before.left
+
+
+def _own_counts(setup: StreamSetup, entries: Entries) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """Return the counts of a release, before their noise, and of which sections the state has entries at all."""
+    part, sections = setup.part, setup.universe.sections
+    if part is None or not part.stretches:
+        counts = entries.counts(sections)
+        return counts, (True,) * len(counts)
+    edges = part.edges(sections, setup.universe.entries)
+    return tuple(entries.ones(*edge) for edge in edges), tuple(start < end for start, end in edges)
+
+
+def _share(setup: StreamSetup) -> float:
+    """Of all events, about how many are of entries that the state has; it decides the speed, and nothing else."""
+    part, users = setup.part, setup.universe
+    if part is None:
+        return 1.0
+    if not part.stretches or not isinstance(users, HashedUniverse):
+        return 1 / part.of
+    edges = part.edges(users.sections, users.entries)
+    return sum((end - start) / spread for (start, end), spread in zip(edges, users.spread, strict=True))
 
 
 def _period(setup: StreamSetup, at: float) -> int | None:

@@ -25,7 +25,7 @@ from panbayes.stream.density_estimate import DensityEstimate
 from panbayes.stream.distinct_estimate import DistinctEstimate
 from panbayes.stream.grouped_estimate import GroupedEstimate
 from panbayes.stream.guarantee.calibration import MAX_RELEASES
-from panbayes.stream.ids.part import MOST_PARTS
+from panbayes.stream.ids.part import KEY_BYTES, MOST_PARTS, Part, noises
 from panbayes.stream.ids.sampling import MAX_UNIVERSE
 from panbayes.stream.ids.universes.hashed import MOST_PANELS
 from panbayes.stream.laws.state_law import COIN
@@ -62,8 +62,10 @@ class _Law(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The noise of the counts; since version 2 each has ``terms`` of its own, where parts are stretches."""
+
     scale: str
-    terms: int
+    terms: int | tuple[int, ...]
 
 
 class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,9 +104,9 @@ class StreamRelease:
     groups, if there are any. An entry has the level j, which counts ``scores[j]``, with the chance ``init[j]`` without
     and ``update[j]`` with a user, out of 2³²; at every turn it is drawn anew with the chance ``forget`` out of 2³².
     ``noise_scale`` is σ of the two-sided geometric noise. The state has ``parts``; this release is that of number
-    ``part``, or of all of them. ``turn`` is how many periods had ended, ``period`` that of the clock, and the release
-    was ``number`` of ``releases``. ``epsilon`` is E, for ``scope``; ``private`` is false if coins or noise were
-    simulated. ``fresh`` is false for one that was made before; it is not written.
+    ``part``, or of all of them; they are ``stretches`` or go round. ``turn`` is how many periods had ended, ``period``
+    that of the clock, and the release was ``number`` of ``releases``. ``epsilon`` is E, for ``scope``; ``private`` is
+    false if coins or noise were simulated. ``fresh`` is false for one that was made before; it is not written.
 
     >>> from panbayes import DensityEstimator
     >>> with DensityEstimator(1_000, epsilon=1) as estimator:
@@ -127,6 +129,7 @@ class StreamRelease:
     forget: int = 0
     part: int | None = None
     parts: int = 1
+    stretches: bool = False
     turn: int = 0
     period: int | None = None
     number: int
@@ -163,7 +166,10 @@ class StreamRelease:
 
     def _check_sections(self) -> None:
         cells, spread = self.sections[0].cells, [section.spread for section in self.sections]
-        if not self.parts <= cells <= MAX_UNIVERSE:
+        whole = len(self.sections) * cells
+        if self.stretches and (whole == cells or self.parts == 1 or cells % 64 or whole // 64 < self.parts):
+            raise ValueError("stretches are of whole words, of several sections")
+        if not (1 if self.stretches else self.parts) <= cells <= MAX_UNIVERSE:
             raise ValueError("a section has an entry in every part")
         if self.statistic == "density":
             known = self.users is not None and cells <= self.users <= MAX_UNIVERSE
@@ -184,9 +190,15 @@ class StreamRelease:
         return self.releases - self.number
 
     @property
-    def noise_terms(self) -> int:
-        """How many noises every count has: that of each part which was added up."""
-        return self.parts if self.part is None else 1
+    def noise_terms(self) -> tuple[int, ...]:
+        """How many noises each count has: that of each part which was added up and has an entry of the section."""
+        sections, cells = len(self.sections), self.sections[0].cells
+        if not self.stretches:
+            return (self.parts if self.part is None else 1,) * sections
+        if self.part is None:
+            return noises(sections, cells, self.parts)
+        own = Part(self.part, self.parts, bytes(KEY_BYTES), stretches=True).edges(sections, sections * cells)
+        return tuple(int(start < end) for start, end in own)
 
     @property
     def half_life(self) -> float | None:
@@ -206,7 +218,7 @@ class StreamRelease:
         if self.statistic == "density":
             chances = [tuple(p / COIN for p in law) for law in (self.init, self.update)]
             cells, scale = self.sections[0].cells, float(self.noise_scale)
-            design = Design(chances[0], chances[1], self.scores, cells, self.users, scale, self.noise_terms)
+            design = Design(chances[0], chances[1], self.scores, cells, self.users, scale, self.noise_terms[0])
             return density_answer(design, self._released(self.counts), epsilon=self.epsilon, confidence=confidence)
         if self.by is None:
             return self._distinct(range(len(self.sections)), confidence)
@@ -216,11 +228,11 @@ class StreamRelease:
 
     def _distinct(self, places: Iterable[int], confidence: float) -> DistinctEstimate:
         """Say how many users the counts at these places speak of."""
-        chosen = [(self.sections[t], self.counts[t]) for t in places]
-        spread = tuple(section.spread or 0 for section, _ in chosen)
+        chosen = [(self.sections[t], self.counts[t], self.noise_terms[t]) for t in places]
+        spread, terms = tuple(section.spread or 0 for section, _, _ in chosen), tuple(one[2] for one in chosen)
         chances, scale = (self.init[1] / COIN, self.update[1] / COIN), float(self.noise_scale)
-        design = TierDesign(*chances, chosen[0][0].cells, spread, scale, self.noise_terms)
-        released = self._released(tuple(count for _, count in chosen))
+        design = TierDesign(*chances, chosen[0][0].cells, spread, scale, terms)
+        released = self._released(tuple(count for _, count, _ in chosen))
         return distinct_answer(design, released, epsilon=self.epsilon, confidence=confidence)
 
     def _released(self, counts: tuple[int, ...]) -> Released:
@@ -230,7 +242,7 @@ class StreamRelease:
         """Write the release as JSON."""
         form = _Form(
             kind=_KIND,
-            version=1,
+            version=2 if self.stretches else 1,
             stream=self.stream,
             about=self.about,
             where=self.where,
@@ -239,7 +251,7 @@ class StreamRelease:
             by=self.by,
             sections=self.sections,
             law=_Law(self.scores, self.init, self.update, COIN),
-            noise=_Noise(str(self.noise_scale), self.noise_terms),
+            noise=_Noise(str(self.noise_scale), self.noise_terms if self.stretches else self.noise_terms[0]),
             forget=self.forget,
             part=self.part,
             parts=self.parts,
@@ -276,6 +288,7 @@ class StreamRelease:
                 forget=form.forget,
                 part=form.part,
                 parts=form.parts,
+                stretches=form.version == 2,
                 turn=form.turn,
                 period=form.period,
                 number=form.number,
@@ -285,8 +298,8 @@ class StreamRelease:
                 scope=form.scope,
                 private=form.private,
             )
-            known = form.kind == _KIND and form.version == 1 and form.law.out_of == COIN
-            if not known or form.noise.terms != found.noise_terms:
+            known = form.kind == _KIND and form.version in (1, 2) and form.law.out_of == COIN
+            if not known or form.noise.terms != (found.noise_terms if found.stretches else found.noise_terms[0]):
                 raise ValueError("another kind of file")
         except (ValueError, msgspec.MsgspecError):
             raise InputError(

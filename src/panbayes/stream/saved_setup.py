@@ -22,7 +22,7 @@ from panbayes.stream.laws.law import Law
 from panbayes.stream.laws.state_law import StateLaw
 from panbayes.stream.laws.thinned_law import Panel, ThinnedLaw
 from panbayes.stream.schedule import read_schedule
-from panbayes.stream.setup import StreamSetup
+from panbayes.stream.setup import StreamSetup, tier_noises
 from panbayes.stream.statistics.methods.by_group import ByGroup
 from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.statistics.methods.statistic import Answer, Statistic
@@ -72,13 +72,18 @@ class _GroupsForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names: tuple[str, ...]
 
 
-class _PartForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _PartForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     number: int
     of: int
     key: str
+    stretches: bool = False
+
+    @classmethod
+    def of_part(cls, part: Part) -> _PartForm:
+        return cls(part.number, part.of, part.key.hex(), part.stretches)
 
     def part(self) -> Part:
-        return Part(self.number, self.of, bytes.fromhex(self.key))
+        return Part(self.number, self.of, bytes.fromhex(self.key), self.stretches)
 
 
 class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -136,7 +141,7 @@ def save_setup(setup: StreamSetup) -> Saved:
         tuple((condition.field, condition.sign, condition.value) for condition in setup.where),
         _GroupsForm(groups.field, groups.names) if groups is not None else None,
         None if setup.schedule is None else setup.schedule.name,
-        None if setup.part is None else _PartForm(setup.part.number, setup.part.of, setup.part.key.hex()),
+        None if setup.part is None else _PartForm.of_part(setup.part),
     )
     return Saved(msgspec.json.encode(form), universe.table)
 
@@ -168,6 +173,7 @@ def load_setup(saved: Saved) -> StreamSetup:
     universe = load_universe(Saved(bytes(form.universe), saved.table))
     if form.groups is not None:
         universe = GroupedUniverse(hashed(universe), Groups(form.groups.field, form.groups.names))
+    part = None if form.part is None else form.part.part()
     return StreamSetup(
         universe,
         Calibration(
@@ -178,13 +184,14 @@ def load_setup(saved: Saved) -> StreamSetup:
             form.releases,
             form.flipped,
             Fraction(0) if form.eta is None else _exact(form.eta),
-            1 if form.part is None else form.part.of,
+            1 if part is None else part.of,
+            tier_noises(universe, part),
         ),
         form.purpose(),
         form.forget,
         tuple(Condition(*written) for written in form.where),
         None if form.at is None else read_schedule(form.at),
-        None if form.part is None else form.part.part(),
+        part,
     )
 
 

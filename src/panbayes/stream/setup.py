@@ -13,7 +13,7 @@ from panbayes.errors import InputError
 from panbayes.privacy.written import Written, parse_epsilon
 from panbayes.stream.flipped_copy import NO_COPIES, FlippedCopies
 from panbayes.stream.guarantee.calibration import Calibration
-from panbayes.stream.ids.part import Part
+from panbayes.stream.ids.part import Part, noises
 from panbayes.stream.ids.sampling import Sampling
 from panbayes.stream.ids.universes.graph import GraphUniverse
 from panbayes.stream.ids.universes.grouped import GroupedUniverse
@@ -92,6 +92,8 @@ class StreamSetup:
             raise ValueError("no more conditions than a file has room for")
         if self.calibration.parts != (1 if self.part is None else self.part.of):
             raise ValueError("a calibration is for the parts that there are")
+        if self.calibration.terms != tier_noises(self.universe, self.part):
+            raise ValueError("a calibration is for the noises that stretches of parts have")
         if self.part is not None:
             self._check_part(self.part)
 
@@ -100,8 +102,14 @@ class StreamSetup:
         cells = users.each if isinstance(users, GroupedUniverse) else users
         if not isinstance(self.statistic, Density | Distinct | ByGroup) or self.calibration.flipped:
             raise ValueError("densities and distinct users are counted in parts, without flipped copies")
-        if isinstance(cells, HashedUniverse) and (cells.cells % (64 * part.of) or cells.key != part.key):
-            raise ValueError("parts have whole words of every tier, and the key of the hash")
+        if isinstance(cells, HashedUniverse) and cells.key != part.key:
+            raise ValueError("parts have the key of the hash")
+        if part.stretches:
+            if users.sections == 1 or users.entries // 64 < part.of:
+                raise ValueError("a part is a stretch of whole words where there are several sections")
+            return
+        if isinstance(cells, HashedUniverse) and cells.cells % (64 * part.of):
+            raise ValueError("parts that go round have whole words of every tier")
         if users.entries < part.of:
             raise ValueError("every part has an entry")
 
@@ -281,7 +289,9 @@ def configure_hashed(
         raise InputError("half-life", found="tiers forget at different rates", remedy="give --expect, for one tier")
     users = replace(users, panels=window.panels, panel=window.panel)
     _check_parts(part, wanted, flipped)
-    budget = Budget(total, users.entries, None, releases, share, flipped.count, flipped.eta, _count(part))
+    part = _laid_out(part, users)
+    terms = tier_noises(users, part)
+    budget = Budget(total, users.entries, None, releases, share, flipped.count, flipped.eta, _count(part), terms)
     return StreamSetup(users, wanted.calibrate(users, budget), wanted, window.forget, part=part)
 
 
@@ -310,12 +320,27 @@ def configure_groups(
             found=f"{users.each.panels} groups of {users.each.tiers} tiers are more counts than a release has",
             remedy=f"give --expect, for one tier a group, or at most {MAX_COUNTS // users.each.tiers} groups",
         )
-    budget = Budget(total, users.entries, None, releases, share, parts=_count(part))
+    part = _laid_out(part, users)
+    budget = Budget(total, users.entries, None, releases, share, parts=_count(part), terms=tier_noises(users, part))
     return StreamSetup(users, Distinct().calibrate(users.each, budget), ByGroup(), window.forget, part=part)
 
 
 def _count(part: Part | None) -> int:
     return 1 if part is None else part.of
+
+
+def _laid_out(part: Part | None, users: Universe) -> Part | None:
+    """Return a part as parts of such users are: stretches where there are several sections."""
+    return None if part is None else replace(part, stretches=users.sections > 1)
+
+
+def tier_noises(users: Universe, part: Part | None) -> tuple[int, ...]:
+    """How many noises the count of every tier has where parts are stretches; of groups, the most that any has."""
+    cells = users.each if isinstance(users, GroupedUniverse) else users
+    if part is None or not part.stretches or not isinstance(cells, HashedUniverse):
+        return ()
+    found = noises(users.sections, cells.cells, part.of)
+    return tuple(max(found[tier :: cells.tiers]) for tier in range(cells.tiers))
 
 
 def _check_parts(part: Part | None, wanted: Statistic[Answer], flipped: FlippedCopies) -> None:

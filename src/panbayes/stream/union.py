@@ -54,7 +54,8 @@ class UnionEstimate:
     They are between ``low`` and ``high`` with probability ``confidence``, as measured; ``high`` is None where no number
     is too large. ``relative_error`` is the predicted standard error as a part of ``users``; ``universe`` is how many
     there could be, if known. ``epsilon`` is what a user of all sites loses, over one look at each, all releases and
-    copies. ``private`` is false if coins were simulated.
+    copies. ``private`` is false if coins were simulated. ``told_apart`` says that every copy names its site, so that
+    two of one would have been refused.
 
     >>> UnionEstimate(1000, 940, 1061, 0.95, 0.031, 2, None, Fraction(4), True)
     UnionEstimate
@@ -73,6 +74,7 @@ class UnionEstimate:
     universe: int | None
     epsilon: Fraction
     private: bool
+    told_apart: bool = True
 
     @property
     def error(self) -> str:
@@ -110,7 +112,8 @@ class UnionEstimate:
 def union(copies: Iterable[FlippedCopy], *, names: Iterable[str] = (), confidence: float = 0.95) -> UnionEstimate:
     """Estimate how many users came to any of the sites that these are flipped copies of, one of each.
 
-    Refused, by name, where the copies are not of one key and geometry. ``names`` are what errors call the copies.
+    Refused, by name, where the copies are not of one key and geometry, and where two are of one site. ``names`` are
+    what errors call the copies.
 
     >>> from panbayes import DistinctCounter
     >>> from panbayes.stream.flipped_copy import FlippedCopies
@@ -130,11 +133,7 @@ def union(copies: Iterable[FlippedCopy], *, names: Iterable[str] = (), confidenc
         raise InputError("copies", found=f"found {len(given)}", remedy="give a flipped copy of every site")
     for one, name in zip(given, called, strict=True):
         _check_kin(given[0], one, name)
-    for place, one in enumerate(given):
-        for earlier in range(place):
-            if np.array_equal(given[earlier].bits, one.bits):
-                found = f"has the same bits as {called[earlier]}"
-                raise InputError(called[place], found=found, remedy="give one copy of every site")
+    _check_sites(given, called)
     empty, square = _moments(given)
     first, z = given[0], NormalDist().inv_cdf((1 + confidence) / 2)
     if first.size is None:
@@ -151,6 +150,7 @@ def union(copies: Iterable[FlippedCopy], *, names: Iterable[str] = (), confidenc
         universe=first.size,
         epsilon=sum((one.epsilon for one in given), Fraction(0)),
         private=all(one.private for one in given),
+        told_apart=all(one.site is not None for one in given),
     )
 
 
@@ -175,6 +175,19 @@ def _check_kin(first: FlippedCopy, one: FlippedCopy, name: str) -> None:
     for mine, theirs, found in differs:
         if mine != theirs:
             raise InputError(name, found=found, remedy="open the states of all sites with the same options and --key")
+
+
+def _check_sites(given: list[FlippedCopy], called: list[str]) -> None:
+    """Refuse two copies of one site: the product takes their coins for independent, and the state's are the same."""
+    for place, one in enumerate(given):
+        for earlier in range(place):
+            if one.site is not None and one.site == given[earlier].site:
+                found = f"is of the same site as {called[earlier]}"
+            elif np.array_equal(given[earlier].bits, one.bits):
+                found = f"has the same bits as {called[earlier]}"
+            else:
+                continue
+            raise InputError(called[place], found=found, remedy="give one copy of every site")
 
 
 def _moments(copies: list[FlippedCopy]) -> tuple[Floats, Floats]:

@@ -177,7 +177,8 @@ class _Bodies:
 
     async def stop(self) -> None:
         """Take no more bodies, and nothing more of one that is coming."""
-        self._stopped = self.door.should_exit = True
+        self._stopped = True
+        self.door.ask_to_end()
         for reading in self._reading:
             reading.cancel()
         if self._reading:

@@ -38,7 +38,7 @@ class TierDesign:
 
     A cell is one with probability ``init`` without and ``update`` with a user; every tier has ``cells`` cells, and is
     as dense as if all users were spread over ``spread`` of them; ``noise_scale`` is σ of the noise of each count, of
-    which ``noise_terms`` are added up.
+    which ``noise_terms`` are added up, as many for all tiers or so many for each.
     """
 
     init: float
@@ -46,19 +46,26 @@ class TierDesign:
     cells: int
     spread: tuple[int, ...]
     noise_scale: float
-    noise_terms: int = 1
+    noise_terms: int | tuple[int, ...] = 1
 
     def __post_init__(self) -> None:
         """Refuse what is no such law."""
         if not 0 < self.init < self.update < 1 or self.noise_scale <= 0 or not self.spread:
             raise ValueError("need 0 < init < update < 1, a positive noise scale and a tier")
-        if self.noise_terms < 1 or self.cells < 1 or min(self.spread) < max(self.cells, 3):
+        if len(self.terms) != len(self.spread):
+            raise ValueError("every tier has its noises")
+        if min(self.terms) < 1 or self.cells < 1 or min(self.spread) < max(self.cells, 3):
             raise ValueError("users are spread over the cells of a tier, or over more, and counts have noise")
 
     @property
-    def noise_variance(self) -> float:
-        """The variance of the noise of a count."""
-        return self.noise_terms * geometric_variance(self.noise_scale)
+    def terms(self) -> tuple[int, ...]:
+        """How many noises the count of each tier has."""
+        return self.noise_terms if isinstance(self.noise_terms, tuple) else (self.noise_terms,) * len(self.spread)
+
+    @property
+    def noise_variance(self) -> NDArray[np.float64]:
+        """The variance of the noise of each count."""
+        return np.array(self.terms, dtype=np.float64) * geometric_variance(self.noise_scale)
 
     @property
     def most(self) -> int:

@@ -70,12 +70,12 @@ def tail(design: TierDesign, weights: NDArray[np.float64], users: int, edge: int
 
 
 def _noise_reach(design: TierDesign) -> float:
-    """How far the noise of a count may go: beyond lies less than 10⁻¹².
+    """How far the noise of any count may go: beyond lies less than 10⁻¹².
 
     The sum of s noises of scale 1 exceeds x with probability e^(−tx)/(1 − t²)^s at most, for every t < 1 (Chernoff's
     bound); at x = 30 + 12(√s − 1) the best t leaves less than that for every s.
     """
-    return (_NOISE_REACH + _MORE_REACH * (math.sqrt(design.noise_terms) - 1)) * design.noise_scale
+    return (_NOISE_REACH + _MORE_REACH * (math.sqrt(max(design.terms)) - 1)) * design.noise_scale
 
 
 def _own_deviation(design: TierDesign) -> float:
@@ -108,7 +108,7 @@ def _characteristic(
         filled = -np.expm1(-circle / design.spread[tier])
         one = np.expm1(1j * weight * angle)
         total += design.cells * np.log1p(np.outer(one, design.init + (design.update - design.init) * filled))
-        noise *= ((1 - decay) ** 2 / (1 - 2 * decay * np.cos(weight * angle) + decay**2)) ** design.noise_terms
+        noise *= ((1 - decay) ** 2 / (1 - 2 * decay * np.cos(weight * angle) + decay**2)) ** design.terms[tier]
     return np.asarray(noise * np.exp(total).sum(axis=1) / np.exp(whole).sum())
 
 
@@ -125,7 +125,7 @@ def user_interval(design: TierDesign, counts: Sequence[int], *, confidence: floa
         return (up if upwards else 1 - up) > level
 
     guess = round(estimate_users(design, counts))
-    spread = guess * relative_error(design, guess) if guess else math.sqrt(design.noise_variance)
+    spread = guess * relative_error(design, guess) if guess else math.sqrt(float(design.noise_variance.max()))
     low = _first(partial(tested, upwards=True), 0, guess, spread)
     if tested(design.most, upwards=False):
         return low, None

@@ -64,8 +64,9 @@ class Calibration(Generic[AnyLaw]):
     ``epsilon`` is E, the total for one look and all ``releases``; ``state_epsilon`` bounds the look alone;
     ``noise_scale`` is σ of the two-sided geometric noise on every count of each release. ``flipped`` copies of the
     state may be handed over (K), each with every bit flipped so often that it adds ``eta`` (η) to ρ. An estimate adds
-    up the counts of so many ``parts`` of the state (:mod:`panbayes.stream.ids.part`), each with noise of its own; that
-    decides the error, never the guarantee.
+    up the counts of so many ``parts`` of the state (:mod:`panbayes.stream.ids.part`), each with noise of its own; where
+    these are stretches, ``terms`` says how many noises the count of each tier has. Both decide the error, never the
+    guarantee.
     """
 
     epsilon: Fraction
@@ -76,6 +77,7 @@ class Calibration(Generic[AnyLaw]):
     flipped: int = 0
     eta: Fraction = Fraction(0)
     parts: int = 1
+    terms: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Prove the guarantee again, whoever made the numbers: a calibration that does not meet it cannot exist."""
@@ -192,6 +194,7 @@ def calibrate_for(
     flipped: int = 0,
     eta: Fraction = Fraction(0),
     parts: int = 1,
+    terms: tuple[int, ...] = (),
 ) -> Calibration[StateLaw]:
     """Calibrate as :func:`calibrate` does, for the least ``error`` of a state law and a noise scale."""
     check_planned(epsilon, releases)
@@ -206,7 +209,7 @@ def calibrate_for(
         )
     chosen = kind.law(state_epsilon, levels=levels)
     scale = drawable_scale(_scale_for(chosen, epsilon, releases, flipped * eta), epsilon, releases)
-    return Calibration(epsilon, state_epsilon, chosen, scale, releases, flipped, eta, parts)
+    return Calibration(epsilon, state_epsilon, chosen, scale, releases, flipped, eta, parts, terms)
 
 
 def check_planned(epsilon: Fraction, releases: int) -> None:

@@ -169,10 +169,10 @@ class Entries:
             return self._histogram()
         if isinstance(self.law, ThinnedLaw):
             ends = list(accumulate(panel.size for panel in self.law.panels))
-            return tuple(self._ones(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))
+            return tuple(self.ones(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))
         if self.law.levels == 2:
             size = self.sample // sections
-            return tuple(self._ones(start, start + size) for start in range(0, size * sections, size))
+            return tuple(self.ones(start, start + size) for start in range(0, size * sections, size))
         return (sum(n * a for n, a in zip(self._histogram(), self.law.scores, strict=True)),)
 
     def _histogram(self) -> tuple[int, ...]:
@@ -182,8 +182,10 @@ class Entries:
             counts += np.bincount(block, minlength=self.law.levels)[: self.law.levels]
         return tuple(int(n) for n in counts)
 
-    def _ones(self, start: int, end: int) -> int:
-        """How many of the bits from ``start`` to ``end`` are ones."""
+    def ones(self, start: int, end: int) -> int:
+        """How many of the bits from ``start`` to ``end`` are ones. Private, as :meth:`counts` is."""
+        if start == end:
+            return 0
         first, last = start // 64, -(-end // 64)
         blocks = (self._words[b : min(last, b + (1 << 20))] for b in range(first, last, 1 << 20))
         ones = sum(int(np.bitwise_count(block).sum(dtype=np.int64)) for block in blocks)

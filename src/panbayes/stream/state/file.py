@@ -158,6 +158,12 @@ class StateFile(OneProcess):
             np.bitwise_or(pages, 0, out=pages)
         forget_times(mapped.descriptor)
 
+    @property
+    def sequence(self) -> int:
+        """The number of the record in force: it grows with every release, turn and copy, whoever makes it."""
+        self.require_its_process()
+        return self._open().record().sequence
+
     def transact(self, step: Step) -> tuple[ReleaseCount, ReleaseCount]:
         """Replace the release count by ``step`` of it, durably, and return both; if it is the same write nothing."""
         self.require_its_process()

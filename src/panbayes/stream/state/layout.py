@@ -47,14 +47,16 @@ __all__ = [
     "write_setup",
 ]
 
-VERSION: Final = 4
+VERSION: Final = 5
 """The newest version that is read and written; older versions are read and go on as they are.
 
 Version 2 added the home of a file, version 3 what a setup may say of fields, groups and the clock, version 4 the part
-of a whole. What needs no newer version is written as version 3.
+of a whole, version 5 the site of a state that hands over copies and parts that are stretches. What needs no newer
+version is written in an older one.
 """
 
 _WHOLE: Final = 3
+_PART: Final = 4
 
 _MAGIC: Final = b"panbayes stream\n"
 _GONE: Final = b"panbayes moved!\n"
@@ -75,7 +77,9 @@ def file_bytes(entries: int, table: int) -> int:
 
 def version_of(setup: StreamSetup) -> int:
     """Return the version of a new file of this setup."""
-    return _WHOLE if setup.part is None else VERSION
+    if setup.calibration.flipped or (setup.part is not None and setup.part.stretches):
+        return VERSION
+    return _WHOLE if setup.part is None else _PART
 
 
 def write_setup(memory: mmap.mmap, saved: Saved, *, version: int) -> None:

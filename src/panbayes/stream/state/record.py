@@ -94,7 +94,7 @@ def newest_record(memory: mmap.mmap, setup: StreamSetup, *, version: int, path: 
         standing = None if version == 1 else msgspec.json.decode(standing_bytes, type=Standing)
     except (ValueError, msgspec.MsgspecError):
         raise damaged(path, "what it says of its releases cannot be read") from None
-    if not _possible(count, setup):
+    if not _possible(count, setup) or (count.site is not None) is not (version >= 5 and setup.calibration.flipped > 0):
         raise damaged(path, "what it says of its releases is not possible")
     return Record(sequence, count, standing)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import secrets
 from dataclasses import dataclass
 
 import msgspec
 
+from panbayes.stream.flipped_copy import is_site
 from panbayes.stream.schedule import now
 from panbayes.stream.setup import MAX_COUNTS, StreamSetup
 
@@ -18,7 +20,8 @@ class ReleaseCount:
     """How many releases are ``left``, and the ``last`` one: the noisy counts, which everybody may know.
 
     ``turn`` is how many periods have ended, and ``flipped`` how many flipped copies were handed over. ``period`` is
-    that of the clock in which something was last done by a schedule, if there is one.
+    that of the clock in which something was last done by a schedule, if there is one. ``site`` tells a state that
+    flipped copies were planned of from all others: drawn at random when it began, and public.
     """
 
     left: int
@@ -26,6 +29,7 @@ class ReleaseCount:
     turn: int = 0
     flipped: int = 0
     period: int | None = None
+    site: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse negative numbers."""
@@ -33,13 +37,17 @@ class ReleaseCount:
             raise ValueError("no fewer than 0 releases can be left, nor periods and copies be over")
         if self.last is not None and not 1 <= len(self.last) <= MAX_COUNTS:
             raise ValueError("a release has 1 to 256 counts")
+        if self.site is not None and not is_site(self.site):
+            raise ValueError("a site has 32 hexadecimal digits")
 
     def to_bytes(self) -> bytes:
         """Write the count; a release of one count is written as a number, as it always was."""
         last = self.last[0] if self.last is not None and len(self.last) == 1 else self.last
-        more = {name: n for name, n in (("turn", self.turn), ("flipped", self.flipped)) if n}
+        more: dict[str, int | str] = {name: n for name, n in (("turn", self.turn), ("flipped", self.flipped)) if n}
         if self.period is not None:
             more["period"] = self.period
+        if self.site is not None:
+            more["site"] = self.site
         return json.dumps({"left": self.left, "last": last, **more}).encode()
 
     @classmethod
@@ -47,7 +55,7 @@ class ReleaseCount:
         """Read what :meth:`to_bytes` wrote."""
         read = msgspec.json.decode(data, type=_Form)
         last = (read.last,) if isinstance(read.last, int) else read.last
-        return cls(read.left, last, read.turn, read.flipped, read.period)
+        return cls(read.left, last, read.turn, read.flipped, read.period, read.site)
 
 
 class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,9 +64,14 @@ class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turn: int = 0
     flipped: int = 0
     period: int | None = None
+    site: str | None = None
 
 
 def first_count(setup: StreamSetup) -> ReleaseCount:
-    """Return the count of a new stream: by a schedule, the first release is due in the next period."""
+    """Return the count of a new stream: by a schedule, the first release is due in the next period.
+
+    Where flipped copies are planned, it is a site, and gets what tells it from others.
+    """
     period = None if setup.schedule is None else setup.schedule.period(now())
-    return ReleaseCount(setup.calibration.releases, period=period)
+    site = secrets.token_hex(16) if setup.calibration.flipped else None
+    return ReleaseCount(setup.calibration.releases, period=period, site=site)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from panbayes.stream.ids.kernels.words import high_half
 
-__all__ = ["keep_part", "reciprocal"]
+__all__ = ["keep_part", "keep_stretch", "reciprocal"]
 
 Ints = NDArray[np.int64]
 
@@ -34,4 +34,18 @@ def keep_part(slots: Ints, entries: int, number: int, parts: int, inverse: np.ui
         out[kept] = np.int64(share)
         mine = (slot < np.uint64(entries)) & (slot - share * np.uint64(parts) == np.uint64(number))
         kept += int(mine)
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def keep_stretch(slots: Ints, start: int, end: int, out: Ints) -> int:
+    """Write the slots from ``start`` to ``end``, less ``start``, to ``out``, and return how many there are.
+
+    ``out`` has room for all, and no branch depends on a slot.
+    """
+    kept, size = 0, np.uint64(end - start)
+    for t in range(slots.size):
+        place = slots[t] - start
+        out[kept] = place
+        kept += int(np.uint64(place) < size)
     return kept

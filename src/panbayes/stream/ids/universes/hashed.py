@@ -136,7 +136,7 @@ class HashedUniverse:
     ) -> HashedUniverse:
         """Divide ``memory`` bytes: into tiers, or into one tier where ``expect`` users are expected, a cell each.
 
-        Where a state has ``parts``, each gets as many whole words of every tier.
+        Where a state has ``parts``, each gets as many whole words of one tier; of several it gets a stretch.
 
         >>> HashedUniverse.of_memory(key=bytes(16)).describe()
         'any ids, hashed into 18 tiers of 58,240 cells'
@@ -147,16 +147,17 @@ class HashedUniverse:
             raise InputError("memory", found=f"found {memory} bytes", remedy="give 1K or more, such as 128K or 1M")
         if expect is not None and not 1 <= expect <= MAX_UNIVERSE:
             raise InputError("expect", found=f"found {expect}", remedy="give the number of users to expect, at least 1")
-        bits, unit, key = 8 * memory, 64 * parts, os.urandom(_KEY_BYTES) if key is None else key
+        bits, key = 8 * memory, os.urandom(_KEY_BYTES) if key is None else key
         if expect is not None:
+            unit = 64 * parts
             cells = min(bits // unit, -(-expect // unit)) * unit
             if cells:
                 return cls(1, cells, max(cells, expect), key, ipv6)
         tiers = 1
-        while 0 < (bits // tiers // unit * unit) << (tiers - 1) < MOST_USERS // 2:
+        while (bits // tiers // 64 * 64) << (tiers - 1) < MOST_USERS // 2:
             tiers += 1
-        cells = bits // tiers // unit * unit
-        if not cells:
+        cells = bits // tiers // 64 * 64
+        if tiers * cells < 64 * parts:
             raise InputError(
                 "memory", found=f"{memory} bytes are too few for {parts} parts", remedy="give more, or fewer parts"
             )

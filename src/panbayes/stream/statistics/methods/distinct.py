@@ -60,7 +60,7 @@ class Distinct:
 
         def error(law: StateLaw, noise_scale: float) -> float:
             chances = law.init[1] / COIN, law.update[1] / COIN
-            design = TierDesign(*chances, users.cells, users.spread, noise_scale, budget.parts)
+            design = TierDesign(*chances, users.cells, users.spread, noise_scale, budget.terms or budget.parts)
             return relative_error(design, typical) * relative_error(design, 1.5 * typical)
 
         return calibrate_for(
@@ -71,6 +71,7 @@ class Distinct:
             flipped=budget.flipped,
             eta=budget.eta,
             parts=budget.parts,
+            terms=budget.terms,
         )
 
     def answer(
@@ -133,4 +134,4 @@ def tier_design(calibration: Calibration[Law], users: Universe) -> TierDesign:
         )
     scale = float(calibration.noise_scale)
     chances = law.init[1] / COIN, law.update[1] / COIN
-    return TierDesign(*chances, users.cells, users.spread, scale, calibration.parts)
+    return TierDesign(*chances, users.cells, users.spread, scale, calibration.terms or calibration.parts)

@@ -28,7 +28,8 @@ class Budget:
 
     ``sample`` is m and ``universe`` is U (``None``: infinite); they decide the error, never the guarantee.
     ``state_epsilon`` is the state's part, or ``None`` for the best. ``flipped`` copies of the state add ``eta`` each
-    to what the releases lose. An estimate adds up what so many ``parts`` of the state release.
+    to what the releases lose. An estimate adds up what so many ``parts`` of the state release, with so many noises
+    (``terms``) in the count of each tier where they are stretches.
     """
 
     epsilon: Fraction
@@ -39,6 +40,7 @@ class Budget:
     flipped: int = 0
     eta: Fraction = Fraction(0)
     parts: int = 1
+    terms: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
