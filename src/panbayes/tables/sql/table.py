@@ -14,11 +14,11 @@ from panbayes.tables.sources.source import check_distinct
 from panbayes.tables.sql.reading import Reading, raw_reading, reading_under
 from panbayes.tables.sql.session import Session, table_parts
 
-__all__ = ["SqlTable"]
+__all__ = ["SqlTable", "UnderSchema"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _UnderSchema:
+class UnderSchema:
     """A table that is read under a schema."""
 
     session: Session
@@ -68,11 +68,11 @@ class SqlTable:
         reading = raw_reading(list(dict.fromkeys(names)), self._session, self._parts)
         return reading.batches(self._session, argument=self._argument)
 
-    def under(self, schema: Schema, columns: Mapping[str, str], /) -> _UnderSchema:
+    def under(self, schema: Schema, columns: Mapping[str, str], /) -> UnderSchema:
         """Return the table as it is read under a schema."""
         self._check_readable()
         reading = reading_under(schema, columns, self._session, self._parts, self._order_by)
-        return _UnderSchema(self._session, reading, tuple(columns), self._argument)
+        return UnderSchema(self._session, reading, tuple(columns), self._argument)
 
     def counting(self, schema: Schema, columns: Mapping[str, str], /) -> RemoteTable:
         """Return what counts its records in the database."""
