@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from tests.postgres import USER, Postgres, programs
 
 from bench.large import make
 from panbayes.reproduce.diabetes import diabetes_schema
@@ -28,7 +29,6 @@ from panbayes.tables.remote import remote_table
 from panbayes.tables.sources.dispatch import open_source
 from panbayes.tables.sql.reading import raw_reading
 from panbayes.tables.sql.table import UnderSchema
-from tests.postgres import USER, Postgres, programs
 
 __all__ = ["run"]
 
