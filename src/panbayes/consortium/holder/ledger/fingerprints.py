@@ -15,6 +15,7 @@ from panbayes.consortium.holder.ledger.binding import Earlier, Fingerprint, Stag
 from panbayes.tables.codes import code_type
 from panbayes.tables.counter import BlockCounter, Facts
 from panbayes.tables.encoding import EARLIER
+from panbayes.tables.kept import KeptTable
 from panbayes.tables.marks import mark_of, sorted_digest, sorted_mark
 from panbayes.tables.reading import Origin, SpooledTable
 from panbayes.tables.remote import RemoteTable
@@ -23,18 +24,18 @@ from panbayes.tables.table import Table
 __all__ = ["anybodys", "fingerprint"]
 
 
-def fingerprint(records: Table | SpooledTable | RemoteTable) -> Fingerprint:
+def fingerprint(records: Table | SpooledTable | KeptTable | RemoteTable) -> Fingerprint:
     """Return what records are known by; nothing that cannot be told of some that are counted elsewhere."""
     if isinstance(records, RemoteTable):
         return Fingerprint(records.marks(), _unit(records.facts))
     origin = records.origin
     whole = None if origin is None else origin.whole
-    marks = {mark_of(records), *([] if whole is None else [whole])}
+    kept = mark_of(records)
     stages = [Stage(cache(partial(_today, records)))]
     if origin is not None:
         stages.append(Stage(cache(partial(_as_second, origin))))
         stages.append(Stage(cache(partial(_as_first, origin)), only_first=True))
-    return Fingerprint(tuple(sorted(marks)), _unit(records.facts), tuple(stages))
+    return Fingerprint((kept,) if whole in (None, kept) else (kept, whole), _unit(records.facts), tuple(stages))
 
 
 def anybodys(facts: Facts) -> Fingerprint:
