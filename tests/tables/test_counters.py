@@ -10,9 +10,10 @@ import os
 import pkgutil
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -28,6 +29,8 @@ from panbayes.tables.counter import Counter, Facts, SumCounter
 from panbayes.tables.counting import block_counts
 from panbayes.tables.fit import fit_of
 from panbayes.tables.reading import Origin, SpooledTable
+from panbayes.tables.remote import remote_table
+from panbayes.tables.spark.counter import SparkCounter
 from panbayes.tables.spool import Spool
 from panbayes.tables.table import Table
 
@@ -66,11 +69,27 @@ def in_parts(table: Table) -> Counter:
     return SumCounter((table.select(slice(0, middle)), spooled(table.select(slice(middle, None)), keep=0)))
 
 
+OPEN: list[tuple[ExitStack, Path]] = []
+"""What keeps tables open for a test, and its folder."""
+
+
+def in_spark(table: Table) -> Counter:
+    """Have Spark count the records of a file, in several tasks."""
+    stack, folder = OPEN[-1]
+    path = folder / f"{len(list(folder.iterdir()))}.parquet"
+    table.decoded().write_parquet(path, row_group_size=50)
+    with patch("panbayes.tables.spark.parquet_parts.PART_RECORDS", 60):
+        found = remote_table(f"spark:///?path={path}", table.schema, argument="t", may_be_empty=True, stack=stack)
+    assert isinstance(found, SparkCounter)
+    return found
+
+
 KEPT: dict[str, tuple[type, Callable[[Table], Counter]]] = {
     "table": (Table, lambda table: table),
     "spooled in memory": (SpooledTable, lambda table: spooled(table, keep=10**9)),
     "spooled in a file": (SpooledTable, lambda table: spooled(table, keep=0)),
     "in parts": (SumCounter, in_parts),
+    "in Spark": (SparkCounter, in_spark),
 }
 """How each implementation comes to some records."""
 
@@ -95,6 +114,20 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(spooling, "BLOCK_RECORDS", 64)
     monkeypatch.setattr(block_counts, "MOST_RECORDS", 24)
     monkeypatch.setenv("PANBAYES_SPOOL", str(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def open_tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """Close what a test opens; where Spark counts, every other number of records has to do."""
+    given = getattr(request.node, "callspec", None)
+    if given is not None and given.params.get("kind") == "in Spark":
+        if given.params.get("records") in (1, 2, 63, 65):
+            pytest.skip("Spark takes long to count few records")
+        request.getfixturevalue("spark")
+    with ExitStack() as stack:
+        OPEN.append((stack, tmp_path))
+        yield
+        OPEN.pop()
 
 
 def table_of(records: int, schema: Schema = SMALL, seed: int = 3) -> Table:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -30,6 +31,7 @@ __all__ = [
     "WholeFrame",
     "Writer",
     "check_distinct",
+    "later",
     "whole",
 ]
 
@@ -98,8 +100,8 @@ class Source:
     gets a :class:`~panbayes.tables.sources.file.File`, and ``write`` writes such a file. A kind of data frame ``takes``
     objects; ``open`` gets the object, and ``convert`` makes such a frame. Whatever cannot be written is None.
     A ``packed`` kind is read compressed as well. A kind of database takes addresses of its ``schemes``; ``open`` gets
-    an :class:`~panbayes.tables.sources.address.Address`, and ``remote`` tells which of them are counted where they lie
-    (:mod:`panbayes.tables.remote`).
+    an :class:`~panbayes.tables.sources.address.Address`. ``remote`` tells which of what a source takes is counted where
+    it lies (:mod:`panbayes.tables.remote`).
     """
 
     name: str
@@ -111,7 +113,7 @@ class Source:
     convert: Callable[[pl.DataFrame], object] | None = None
     packed: bool = False
     schemes: tuple[str, ...] = ()
-    remote: Callable[[Address], bool] = _nothing
+    remote: Callable[[Any], bool] = _nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -151,5 +153,15 @@ def whole(read: Reader) -> Opener:
     @contextmanager
     def opener(given: Any, /, *, argument: str) -> Iterator[Opened]:
         yield WholeFrame(read(given, argument=argument))
+
+    return opener
+
+
+def later(module: str) -> Opener:
+    """Open a table by ``open_table`` of a module that is loaded when it is needed."""
+
+    def opener(given: Any, /, *, argument: str) -> AbstractContextManager[Opened]:
+        opened: AbstractContextManager[Opened] = import_module(module).open_table(given, argument=argument)
+        return opened
 
     return opener
