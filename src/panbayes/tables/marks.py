@@ -105,6 +105,16 @@ class RecordSums:
         self._sums += other._sums
         self._records += other._records
 
+    @property
+    def sums(self) -> NDArray[np.uint64]:
+        """Σx and Σy so far, which may be added up elsewhere, modulo 2⁶⁴."""
+        return self._sums.copy()
+
+    def add_sums(self, sums: NDArray[np.uint64], records: int) -> None:
+        """Add what another process summed over so many other records, in the same order of attributes."""
+        self._sums += sums
+        self._records += records
+
     def mark(self) -> bytes:
         """Return the mark of all records added."""
         head = f"panbayes sums of records {self._attributes.size} {self._records} ".encode()

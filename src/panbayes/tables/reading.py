@@ -134,6 +134,7 @@ def read_records(
     hashes = PersonHashes(schema.missing_values, keep=keep) if unit else None
     with open_source(source, argument=argument) as opened:
         check_columns(opened, names, argument=argument)
+        again = opened.pinned or source
         if rules is None:
             opened = opened.under(schema)
         encoder = BatchEncoder(schema, decimal_comma=opened.decimal_comma, rules=rules)
@@ -150,7 +151,7 @@ def read_records(
                 raise InputError(argument, found=f"has over {MAX_RECORDS:,} records", remedy="give fewer records")
     if spool.records == 0 and not may_be_empty:
         raise InputError(argument, found="holds no records", remedy="give a table with at least one record")
-    origin = Origin(source, schema, frame_kind(source), fit_of(schema, encoder.tallies))
+    origin = Origin(again, schema, frame_kind(source), fit_of(schema, encoder.tallies))
     read = SpooledTable(schema, spool, None, origin)
     if hashes is None or unit is None:
         return read

@@ -31,7 +31,7 @@ _SHAPE: Final = "such as postgresql://host/database?table=people"
 ON_DISK: Final = ("delta", "duckdb", "sqlite")
 """Schemes of what lies on this machine."""
 
-READING: Final = ("order_by", "pushdown", "snapshot", "version")
+READING: Final = ("order_by", "pushdown", "schema_id", "snapshot", "version")
 """Options that say how or when a table is read, and not which table it is."""
 
 

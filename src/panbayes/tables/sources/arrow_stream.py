@@ -17,6 +17,7 @@ from narwhals.dependencies import is_into_dataframe
 from panbayes.errors import InputError
 from panbayes.tables.sources.batch import Batch
 from panbayes.tables.sources.source import Opened, Source, check_distinct
+from panbayes.tables.sources.spark import is_spark_frame
 
 __all__ = ["ARROW_STREAM"]
 
@@ -27,7 +28,9 @@ _READ: Final[WeakSet[Any]] = WeakSet()
 def _takes(given: object) -> bool:
     # A type has these too, and hands out nothing.
     offers = hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
-    return offers and not isinstance(given, type) and not is_into_dataframe(to_native(given, pass_through=True))
+    if not offers or isinstance(given, type) or is_spark_frame(given):
+        return False
+    return not is_into_dataframe(to_native(given, pass_through=True))
 
 
 class _Stream:

@@ -85,7 +85,9 @@ def open_source(source: object, *, argument: str) -> Iterator[OpenTable]:
 def counted_there(source: object, *, argument: str) -> bool:
     """Tell whether a table is counted where it lies, and its records are not read."""
     address = address_of(source, argument=argument)
-    return address is not None and _source_of_address(address, argument=argument).remote(address)
+    if address is not None:
+        return _source_of_address(address, argument=argument).remote(address)
+    return not is_file(source) and _source_of_object(source, argument=argument).remote(source)
 
 
 @contextmanager

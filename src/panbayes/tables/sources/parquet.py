@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from panbayes.tables.sources.batch import BATCH_RECORDS, Batch
 from panbayes.tables.sources.file import File
 from panbayes.tables.sources.source import Opened, Source, check_distinct
 
-__all__ = ["MAX_CELLS", "PARQUET"]
+__all__ = ["MAX_CELLS", "PARQUET", "Footer", "group_batches", "read_footer"]
 
 MAX_CELLS: Final = 1 << 36
 """Records times columns that are read at most: a small file can declare any number of them."""
@@ -48,11 +48,19 @@ class _Parquet:
             for start in range(0, self.records, BATCH_RECORDS):
                 yield Batch({}, min(BATCH_RECORDS, self.records - start))
             return
-        from panbayes.tables.sources.arrow_columns import arrow_batches, damaged
+        yield from group_batches(self.path, wanted, self.texts, None, argument=self.argument)
 
-        texts = [name for name in wanted if name in self.texts]
-        with damaged(self.argument, "Parquet file"), _parquet_file(self.path, texts) as file:
-            yield from arrow_batches(file.iter_batches(BATCH_RECORDS, columns=wanted, use_threads=False), wanted)
+
+def group_batches(
+    path: Path, names: Sequence[str], texts: Collection[str], groups: list[int] | None, *, argument: str
+) -> Iterator[Batch]:
+    """Yield the records of some row groups, or of all; of the columns, those in ``texts`` as dictionaries."""
+    from panbayes.tables.sources.arrow_columns import arrow_batches, damaged
+
+    chosen = [name for name in names if name in texts]
+    with damaged(argument, "Parquet file"), _parquet_file(path, chosen) as file:
+        found = file.iter_batches(BATCH_RECORDS, row_groups=groups, columns=list(names), use_threads=False)
+        yield from arrow_batches(found, names)
 
 
 @contextmanager
@@ -67,19 +75,34 @@ def _parquet_file(path: Path, dictionaries: list[str]) -> Iterator[Any]:
         yield file
 
 
-@contextmanager
-def _open(given: File, /, *, argument: str) -> Iterator[Opened]:
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What the end of a file says: its columns, those of texts, and how many records each row group has."""
+
+    columns: tuple[str, ...]
+    texts: frozenset[str]
+    groups: tuple[int, ...]
+
+
+def read_footer(path: Path, *, argument: str) -> Footer:
+    """Read the end of a file."""
     from panbayes.tables.sources.arrow_columns import damaged, is_text
 
-    with damaged(argument, "Parquet file"), _parquet_file(given.path, []) as file:
-        schema = file.schema_arrow
+    with damaged(argument, "Parquet file"), _parquet_file(path, []) as file:
+        schema, found = file.schema_arrow, file.metadata
+        groups = tuple(found.row_group(group).num_rows for group in range(found.num_row_groups))
+        if min(groups, default=0) < 0 or found.num_rows != sum(groups):
+            raise ValueError("fewer than no records")
         names = tuple(schema.names)
         texts = frozenset(field.name for field in schema if is_text(field.type))
-        records = file.metadata.num_rows
-        if records < 0:
-            raise ValueError("fewer than no records")
     check_distinct(names, argument=argument)
-    yield _Parquet(given.path, argument, names, texts, records)
+    return Footer(names, texts, groups)
+
+
+@contextmanager
+def _open(given: File, /, *, argument: str) -> Iterator[Opened]:
+    found = read_footer(given.path, argument=argument)
+    yield _Parquet(given.path, argument, found.columns, found.texts, sum(found.groups))
 
 
 def _write(frame: pl.DataFrame, path: Path, _suffix: str) -> None:

@@ -102,8 +102,8 @@ class Source:
     gets a :class:`~panbayes.tables.sources.file.File`, and ``write`` writes such a file. A kind of data frame ``takes``
     objects; ``open`` gets the object, and ``convert`` makes such a frame. Whatever cannot be written is None.
     A ``packed`` kind is read compressed as well. A kind of database takes addresses of its ``schemes``; ``open`` gets
-    an :class:`~panbayes.tables.sources.address.Address`, and ``remote`` tells which of them are counted where they lie
-    (:mod:`panbayes.tables.remote`).
+    an :class:`~panbayes.tables.sources.address.Address`. ``remote`` tells which of what a source takes is counted where
+    it lies (:mod:`panbayes.tables.remote`).
     """
 
     name: str
@@ -115,7 +115,7 @@ class Source:
     convert: Callable[[pl.DataFrame], object] | None = None
     packed: bool = False
     schemes: tuple[str, ...] = ()
-    remote: Callable[[Address], bool] = _nothing
+    remote: Callable[[Any], bool] = _nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
