@@ -50,7 +50,7 @@ class KnownLaw:
 
     def draw(self, records: int, seed: int) -> Table:
         """Draw a table of so many records."""
-        codes = self.network.sample_table(records, seed=seed).codes[: self.visible]
+        codes = self.network.sample_table(records, seed=seed, independent=True).codes[: self.visible]
         return Table(self.schema, np.ascontiguousarray(codes))
 
 

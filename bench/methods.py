@@ -59,7 +59,9 @@ def named(name: str) -> Subject:
     """Return a table by its name: the thesis's synthetic one, or one of :mod:`bench.subjects`."""
     if name == "synthetic":
         law = synthetic_network()
-        return Subject(name, law.sample_table(RECORDS, 1), law.sample_table(TESTED, 2), 6)
+        return Subject(
+            name, law.sample_table(RECORDS, 1, independent=True), law.sample_table(TESTED, 2, independent=True), 6
+        )
     found = subject(name)
     return Subject(name, found.training, found.test.select(slice(0, TESTED)), found.target)
 

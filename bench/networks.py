@@ -45,7 +45,7 @@ def _seconds(function: Callable[Arguments, object], *args: Arguments.args, **kwa
 def _evidence(network: Network, queries: int, seed: int) -> list[dict[int, int]]:
     """Draw evidence of 0 to 7 random attributes, with values from the network, so that it is possible."""
     rng = np.random.default_rng(seed)
-    codes = network.sample_table(queries, rng).codes
+    codes = network.sample_table(queries, rng, independent=True).codes
     size = len(network.schema)
     return [
         {int(v): int(codes[v, i]) for v in rng.choice(size, int(rng.integers(0, 8)), replace=False)}
@@ -127,7 +127,9 @@ def _table() -> tuple[str, Table]:
     except InputError:
         sizes = [2] * 12 + [4] * 15 + [8] * 10 + [16, 17, 21, 26, 33, 39]
         attributes = tuple(Attribute(f"x{i}", categories=tuple(range(size))) for i, size in enumerate(sizes))
-        return "a random table", random_network(Schema("random", attributes), 2, 1).sample_table(71_518, 1)
+        return "a random table", random_network(Schema("random", attributes), 2, 1).sample_table(
+            71_518, 1, independent=True
+        )
 
 
 def _search(name: str, table: Table) -> None:

@@ -85,7 +85,7 @@ def subject_table(name: str, *, records: int = RECORDS, seed: int = 1) -> Table:
     if name == "diabetes":
         return diabetes()
     if name == "synthetic":
-        return synthetic_network().sample_table(records, np.random.default_rng(seed))
+        return synthetic_network().sample_table(records, np.random.default_rng(seed), independent=True)
     codes, sizes = make(name, records, seed)
     attributes = (Attribute(f"a{i}", categories=tuple(map(str, range(size)))) for i, size in enumerate(sizes))
     return as_table(Schema(name, tuple(attributes)), codes)

@@ -81,7 +81,10 @@ def subject(name: str, folders: Sequence[Path] = ()) -> Subject:
         return Subject(name, *split(whole), whole.schema.index("readmitted"))
     if name in NETWORKS:
         law: Network = importlib.import_module("bench.peers").example(name)  # loads pgmpy and pyAgrum
-        training, test = law.sample_table(LEARNED_FROM, 1), law.sample_table(TESTED_ON, 2)
+        training, test = (
+            law.sample_table(LEARNED_FROM, 1, independent=True),
+            law.sample_table(TESTED_ON, 2, independent=True),
+        )
         return Subject(name, training, test, len(law.schema) - 1)
     if name in STRESS:
         codes, sizes = make(name)

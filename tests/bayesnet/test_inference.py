@@ -43,7 +43,7 @@ def check_all_answers(engine: Engine, whole: FloatArray, evidence: Mapping[int, 
         with pytest.raises(ZeroProbabilityError):
             engine.most_probable(evidence)
         with pytest.raises(ZeroProbabilityError):
-            engine.sample(evidence, 3, rng, np.uint8)
+            engine.sample(evidence, 3, rng, np.uint8, independent=True)
         return
     assert engine.log_evidence(evidence) == pytest.approx(math.log(total), abs=1e-10)
     for v, found in enumerate(engine.posteriors(evidence)):
@@ -51,7 +51,7 @@ def check_all_answers(engine: Engine, whole: FloatArray, evidence: Mapping[int, 
     np.testing.assert_allclose(engine.posterior(targets, evidence), marginal(kept, targets) / total, atol=1e-12)
     best = engine.most_probable(evidence)
     assert kept[best] == pytest.approx(kept.max(), rel=1e-12)
-    drawn = engine.sample(evidence, 50, rng, np.uint8)
+    drawn = engine.sample(evidence, 50, rng, np.uint8, independent=True)
     assert np.all(kept[tuple(drawn)] > 0)
 
 

@@ -58,7 +58,7 @@ def test_conditional_samples_follow_the_joint_given_the_evidence(seed: int, own_
     best = np.unravel_index(sums.argmax(), sums.shape)
     evidence = dict(zip(sorted((leaf, other)), (int(code) for code in best), strict=True))
     engine = Engine(network.structure, network.schema.sizes, network.tables, reuse=not own_tree)
-    codes = engine.sample(evidence, RECORDS, np.random.default_rng(seed), np.uint8)
+    codes = engine.sample(evidence, RECORDS, np.random.default_rng(seed), np.uint8, independent=True)
     kept = given(weights, evidence)
     assert chi_square(codes, kept) > 1e-4
     if np.count_nonzero(kept) > 1:

@@ -86,7 +86,7 @@ def population() -> Network:
 
 
 TABLES: Final = {
-    name: population().sample_table(records, seed)
+    name: population().sample_table(records, seed, independent=True)
     for seed, (name, records) in enumerate({"large": 1500, "small": 900}.items())
 }
 

@@ -42,7 +42,7 @@ def population() -> Network:
     return Network(SCHEMA, structure, tuple(tables))
 
 
-SAMPLED = {name: population().sample_table(900 - 250 * seed, seed) for seed, name in enumerate(NAMES)}
+SAMPLED = {name: population().sample_table(900 - 250 * seed, seed, independent=True) for seed, name in enumerate(NAMES)}
 
 
 def agreed(strategy: str, epsilon: str = "4", **more: Any) -> Study:
@@ -223,7 +223,7 @@ def pairs_measured(wire: Silence) -> list[list[int]]:
 
 
 TIMES = {"east": 3, "north": 2, "west": 1}
-ONCE = population().sample_table(7_000, 3).codes
+ONCE = population().sample_table(7_000, 3, independent=True).codes
 ALIKE = {name: Table(SCHEMA, np.tile(ONCE, times)) for name, times in TIMES.items()}
 """The same records three times, twice and once: whoever is left, all shares stay as they are."""
 

@@ -12,7 +12,7 @@ from panbayes.tables.table import Table
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    return synthetic_network().sample_table(1003, np.random.default_rng(2))
+    return synthetic_network().sample_table(1003, np.random.default_rng(2), independent=True)
 
 
 def records(part: Table) -> list[tuple[int, ...]]:

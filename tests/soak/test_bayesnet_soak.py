@@ -50,7 +50,7 @@ def test_conditional_sampling_on_a_larger_network() -> None:
     """A million records given evidence: every single marginal within five standard errors of the exact one."""
     network = random_network(12, attributes=30, degree=3, largest=5, zeros=0.1)
     evidence = {v: int(code) for v, code in enumerate(network.sample_table(1, 1).codes[:, 0].tolist()) if v % 7 == 0}
-    drawn = network.engine.sample(evidence, 1_000_000, np.random.default_rng(2), np.uint8)
+    drawn = network.engine.sample(evidence, 1_000_000, np.random.default_rng(2), np.uint8, independent=True)
     for v, exact in enumerate(network.engine.posteriors(evidence)):
         found = np.bincount(drawn[v], minlength=exact.size) / 1_000_000
         assert np.all(np.abs(found - exact) <= 5 * np.sqrt(exact * (1 - exact) / 1_000_000) + 1e-12)

@@ -19,6 +19,7 @@ from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.factors import Factors
 from panbayes.bayesnet.formats.bif import BIF
 from panbayes.bayesnet.formats.files import load_factors, save_factors
+from panbayes.bayesnet.inference.balanced import draw_balanced
 from panbayes.bayesnet.inference.engine import Engine, ZeroProbabilityError
 from panbayes.bayesnet.inference.likelihood import classify_codes, log_probabilities
 from panbayes.bayesnet.inference.sampling import draw_prior
@@ -125,9 +126,19 @@ class Network(Factors):
         """
         return log_probabilities(self.structure, self.tables, self._encoded(data).codes)
 
-    def sample(self, n: int, seed: Seed = None, given: Evidence | None = None, *, within: Within = "midpoint") -> Any:
-        """Draw ``n`` records, exactly from the joint distribution, or exactly from it given evidence.
+    def sample(
+        self,
+        n: int,
+        seed: Seed = None,
+        given: Evidence | None = None,
+        *,
+        within: Within = "midpoint",
+        independent: bool = False,
+    ) -> Any:
+        """Draw ``n`` records, each exactly from the joint distribution, or exactly from it given evidence.
 
+        All of them together are balanced: their counts are closer to what is expected than those of records drawn by
+        chance (:mod:`panbayes.bayesnet.inference.balanced`). ``independent`` draws each without regard to the others.
         They come as a data frame of the kind the network was learned from (polars unless it says otherwise), hence Any;
         :meth:`sample_table` is the typed way. The same ``seed`` draws the same records. A bin or a period of dates
         gives its middle, or ``within="uniform"`` a value drawn from it.
@@ -136,10 +147,12 @@ class Network(Factors):
         >>> drawn.shape, drawn["grass"].to_list()
         ((3, 3), ['wet', 'wet', 'wet'])
         """
-        drawn = self.sample_table(n, seed, given)
+        drawn = self.sample_table(n, seed, given, independent=independent)
         return drawn.frame(draw=value_draws(within, seed))
 
-    def sample_table(self, n: int, seed: Seed = None, given: Evidence | None = None) -> Table:
+    def sample_table(
+        self, n: int, seed: Seed = None, given: Evidence | None = None, *, independent: bool = False
+    ) -> Table:
         """Draw ``n`` records as :meth:`sample` does, and leave them encoded.
 
         >>> Network.example().sample_table(5, seed=1).codes.shape
@@ -155,11 +168,13 @@ class Network(Factors):
             raise InputError("seed", found=f"found {seed!r}", remedy="give a whole number of 0 or more") from None
         dtype = code_type(self.schema)
         if not given:
-            codes = draw_prior(self.structure, self.tables, n, rng, dtype)
+            draw = draw_prior if independent else draw_balanced
+            codes = draw(self.structure, self.tables, n, rng, dtype)
             return Table(self.schema, codes, kind=self.frame_kind)
         evidence = self.evidence(given, argument="given")
         try:
-            return Table(self.schema, self.engine.sample(evidence, n, rng, dtype), kind=self.frame_kind)
+            codes = self.engine.sample(evidence, n, rng, dtype, independent=independent)
+            return Table(self.schema, codes, kind=self.frame_kind)
         except ZeroProbabilityError:
             raise impossible(self.schema, evidence, argument="given") from None
 

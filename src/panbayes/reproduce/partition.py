@@ -34,7 +34,7 @@ def dealt(table: Table, holders: int, partition: Partition) -> dict[str, Table]:
     """Return what every holder has of a table whose records are in random order.
 
     >>> from panbayes.reproduce.synthetic import synthetic_network
-    >>> table = synthetic_network().sample_table(1100, np.random.default_rng(1))
+    >>> table = synthetic_network().sample_table(1100, np.random.default_rng(1), independent=True)
     >>> [part.records for part in dealt(table, 3, "sizes").values()]
     [600, 300, 200]
     """

@@ -89,4 +89,6 @@ def synthetic_row(cell: Cell, repetitions: int, seed: int) -> Row:
 
 
 def _drawn(seed: int) -> Subject:
-    return Subject(synthetic_network().sample_table(RECORDS, np.random.default_rng(seed)), cross_entropy)
+    return Subject(
+        synthetic_network().sample_table(RECORDS, np.random.default_rng(seed), independent=True), cross_entropy
+    )

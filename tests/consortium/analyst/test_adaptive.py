@@ -71,7 +71,7 @@ def population(*, dependent: bool = True) -> Network:
 
 
 TRUTH = population()
-TRAINING, TEST = TRUTH.sample_table(12_000, 1), TRUTH.sample_table(6_000, 2)
+TRAINING, TEST = TRUTH.sample_table(12_000, 1, independent=True), TRUTH.sample_table(6_000, 2, independent=True)
 
 
 def study(
@@ -111,7 +111,7 @@ def test_it_finds_dependencies_and_stays_within_its_grant(adjacency: Adjacency, 
 def test_it_is_never_much_worse_than_private_independence(epsilon: str, dependent: bool) -> None:
     """Within 0.3 bits at every ε, with dependencies to be tempted by and without; means of four runs."""
     truth = population(dependent=dependent)
-    training, test = truth.sample_table(12_000, 1), truth.sample_table(4_000, 2)
+    training, test = truth.sample_table(12_000, 1, independent=True), truth.sample_table(4_000, 2, independent=True)
     alone = Study("i", SCHEMA, "independent", Fraction(epsilon), clip="analyst")
     mine, theirs = (
         np.mean([bits(learn(s, training, simulate=seed), test) for seed in range(4)]) for s in (study(epsilon), alone)
@@ -126,7 +126,7 @@ def test_where_nothing_hangs_together_a_first_look_leaves_nearly_all_to_single_a
 ) -> None:
     truth = population(dependent=False)
     agreed, wire = study("1/10", adjacency, delta), Wire()
-    network = learn_over(wire, agreed, holders(truth.sample_table(12_000, 1), many), simulate=4)
+    network = learn_over(wire, agreed, holders(truth.sample_table(12_000, 1, independent=True), many), simulate=4)
     assert network.structure.degree == 0
     asked = [question.query for name, question in wire.asked if name == "h0"]
     assert [type(query) for query in asked] == [GroupedTablesQuery, TableChoiceQuery, GroupedTablesQuery]
@@ -178,9 +178,11 @@ def test_it_abstains_where_the_noise_would_win() -> None:
 def test_independent_attributes_stay_independent(adjacency: Adjacency, delta: Fraction) -> None:
     """Whatever tables were tempting, the law says next to nothing of dependencies: within 0.04 bits of the truth."""
     truth = population(dependent=False)
-    test = truth.sample_table(6_000, 2)
+    test = truth.sample_table(6_000, 2, independent=True)
     for seed in range(3):
-        network = learn(study("1", adjacency, delta), truth.sample_table(12_000, 11 + seed), simulate=1 + seed)
+        network = learn(
+            study("1", adjacency, delta), truth.sample_table(12_000, 11 + seed, independent=True), simulate=1 + seed
+        )
         assert bits(network, test) < bits(truth, test) + 0.04
 
 

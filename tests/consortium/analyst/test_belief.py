@@ -77,7 +77,7 @@ def test_a_new_table_is_estimated_from_what_the_law_expected_before_it() -> None
     first = belief.learned([measured(PAIR, counts)], (), iterations=200)
     alone = [np.bincount(belief.nested[a].groups(c), belief.singles[a].distribution) for a, c in PAIR]
     assert first.known[0].expected == pytest.approx(RECORDS * np.outer(*alone))
-    ((mean, variance),) = estimate_given_model([counts], [first.known[0].expected], FINE)
+    ((mean, variance),) = estimate_given_model([counts], [first.known[0].expected], [FINE])
     assert first.known[0].mean == pytest.approx(mean)
     assert first.known[0].variance == pytest.approx(variance)
     wide: Axes = ((0, 2), (1, 3), (3, 5))

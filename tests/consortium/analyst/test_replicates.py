@@ -113,7 +113,7 @@ def covered(cells: list[tuple[float, float, float]]) -> float:
 
 def learned(truth: Network) -> list[Network]:
     study = Study("s", truth.schema, "adaptive", Fraction(1), adjacency="add-remove", delta=Fraction(1, 10**9))
-    tables = [truth.sample_table(8_000, seed=seed) for seed in range(4)]
+    tables = [truth.sample_table(8_000, seed=seed, independent=True) for seed in range(4)]
     return [learn(study, {"h": Table(truth.schema, table.codes)}, simulate=7 + i) for i, table in enumerate(tables)]
 
 
@@ -136,7 +136,7 @@ def test_models_of_single_attributes_know_the_error_of_these_alone(holders: int)
     truth = population()
     held = 0
     for seed in range(6):
-        codes = truth.sample_table(9_000, seed=seed).codes
+        codes = truth.sample_table(9_000, seed=seed, independent=True).codes
         tables = {f"h{i}": Table(truth.schema, np.ascontiguousarray(codes[:, i::holders])) for i in range(holders)}
         network = learn(Study("s", truth.schema, "independent", Fraction(1)), tables, simulate=seed)
         intervals = network.intervals()

@@ -81,7 +81,7 @@ class Recorded:
 
 def tables(number: int, records: int = 3000) -> dict[str, Table]:
     rng = np.random.default_rng(4)
-    return {f"h{j}": population().sample_table(records + 500 * j, rng) for j in range(number)}
+    return {f"h{j}": population().sample_table(records + 500 * j, rng, independent=True) for j in range(number)}
 
 
 def holders_for(strategy: str) -> dict[str, Table]:
@@ -208,7 +208,7 @@ def test_with_little_noise_they_learn_what_the_data_says(strategy: str, degree: 
         assert {(c, frozenset(p)) for c, p in network.structure.pairs} == {
             (c, frozenset(p)) for c, p in structure.pairs
         }
-    test = population().sample_table(20_000, 99)
+    test = population().sample_table(20_000, 99, independent=True)
     lost = population().log_prob(test).mean() - network.log_prob(test).mean()
     assert lost < 0.03
 
@@ -225,8 +225,8 @@ def test_a_resumed_run_asks_the_same_and_learns_the_same(strategy: str) -> None:
 
 def test_ties_are_broken_by_the_study_not_by_the_holders_order() -> None:
     """Two holders of equal size that vote for different pairs: the same pair wins whatever their order."""
-    data = population().sample_table(400, 1)
-    other = population().sample_table(400, 2)
+    data = population().sample_table(400, 1, independent=True)
+    other = population().sample_table(400, 2, independent=True)
     agreed = study("noisy-majority-voting", "1/10")
     one = learn_from(Recorded(agreed, {"a": data, "b": other}))
     two = learn_from(Recorded(agreed, {"b": other, "a": data}))
@@ -235,8 +235,8 @@ def test_ties_are_broken_by_the_study_not_by_the_holders_order() -> None:
 
 def test_a_vote_weighs_as_much_as_its_holder_has_people() -> None:
     """One large holder with a clear structure outvotes two tiny ones whose votes are noise."""
-    large = population().sample_table(30_000, 1)
-    tiny = [population().sample_table(30, seed) for seed in (2, 3)]
+    large = population().sample_table(30_000, 1, independent=True)
+    tiny = [population().sample_table(30, seed, independent=True) for seed in (2, 3)]
     holders = {"large": large, "tiny 1": tiny[0], "tiny 2": tiny[1]}
     network = learn_from(Recorded(study("noisy-majority-voting", "100"), holders))
     assert {(c, frozenset(p)) for c, p in network.structure.pairs} == {
@@ -251,7 +251,7 @@ def test_the_statement_speaks_of_holders_and_persons() -> None:
     assert "A person held by h of the holders is protected at h times this loss." in text
     assert "replacing one record by another" in text
     schema = Schema("s", SCHEMA.attributes, unit=Unit("who", 4))
-    data = Table(schema, population().sample_table(300, 5).codes, persons=100)
+    data = Table(schema, population().sample_table(300, 5, independent=True).codes, persons=100)
     alone = learn_from(Recorded(Study("t", schema, "privbayes", Fraction(1)), {"a": data}))
     assert alone.privacy is not None
     text = "\n".join(alone.privacy.lines())

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.counts import FloatArray
+from panbayes.bayesnet.inference.balanced import draw_rows_balanced
 from panbayes.bayesnet.inference.elimination import Scope
 from panbayes.bayesnet.inference.junction import MAX_CELLS, JunctionTree, compile_tree, load_factors
 from panbayes.bayesnet.inference.propagation import collect, distribute, enter_evidence, marginals, trace_best
@@ -210,11 +211,14 @@ class Engine:
         n: int,
         rng: np.random.Generator,
         dtype: CodeType,
+        *,
+        independent: bool,
     ) -> Codes:
-        """Draw ``n`` records exactly from p(· | evidence); returns codes of shape (attributes, n).
+        """Draw ``n`` records, each exactly from p(· | evidence); returns codes of shape (attributes, n).
 
-        After the pass upwards, a clique's rows are distributions of its residual given its separator, which its
-        parent has already drawn: one draw per clique, from the root down.
+        They are ``independent`` of each other, or balanced (:mod:`panbayes.bayesnet.inference.balanced`). After the
+        pass upwards, a clique's rows are distributions of its residual given its separator, which its parent has
+        already drawn: one draw per clique, from the root down.
         """
         tree, potentials = self._ready(evidence)
         self._collect(tree, potentials)
@@ -230,8 +234,11 @@ class Engine:
                 offset = int(tree.map_start[clique])
                 rows = tree.maps[offset : int(tree.map_start[clique + 1])][cells[host]].astype(np.int64)
             weights = potentials[tree.start[clique] : tree.start[clique + 1]].reshape(count, -1)
-            drawn = np.empty(n, dtype=np.int64)
-            draw_rows(cumulative_rows(weights), rows, rng.random(n), drawn)
+            if independent:
+                drawn = np.empty(n, dtype=np.int64)
+                draw_rows(cumulative_rows(weights), rows, rng.random(n), drawn)
+            else:
+                drawn = draw_rows_balanced(cumulative_rows(weights), rows, rng)
             cells.append(rows * weights.shape[1] + drawn)
             if scope:
                 for v, values in zip(scope, np.unravel_index(cells[-1], tree.shape(clique)), strict=True):

@@ -100,8 +100,8 @@ def _patients(output: Path) -> tuple[dict[str, Table], Table]:
     population = clinic_network()
     write_text(output / "clinic.toml", dump_schema(clinic_schema()))
     rng = np.random.default_rng(SEED)
-    hospitals = {name: population.sample_table(number, rng) for name, number in HOSPITALS.items()}
-    test = population.sample_table(TEST, rng)
+    hospitals = {name: population.sample_table(number, rng, independent=True) for name, number in HOSPITALS.items()}
+    test = population.sample_table(TEST, rng, independent=True)
     for name, table in (*hospitals.items(), ("test", test)):
         with output_file(output / f"{name}.csv", private=True) as temporary:
             table.decoded().write_csv(temporary)

@@ -50,13 +50,18 @@ def sample(
             help="Which value of a bin or period stands for it: its midpoint, or one drawn from it (uniform).",
         ),
     ] = "midpoint",
+    independent: Annotated[
+        bool,
+        typer.Option("--independent", help="Draw every record without regard to the others, for simulations."),
+    ] = False,
     spreadsheet_safe: SpreadsheetSafe = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw synthetic records from a model, also given evidence.
 
-    Records are drawn exactly from the model's distribution; it costs no privacy beyond the model's. They hold the
-    categories of the model's schema as they are, also one that a spreadsheet would run as a formula: give
+    Every record is drawn exactly from the model's distribution, and all together are balanced: how often values occur,
+    alone and together, is closer to the model than chance would be. It costs no privacy beyond the model's. Records
+    hold the categories of the model's schema as they are, also one that a spreadsheet would run as a formula: give
     --spreadsheet-safe before you open a table of somebody else's model in one.
 
     Examples:
@@ -72,7 +77,7 @@ def sample(
         output_file(output, inputs=(model,), private=not is_private(network)) as temporary,
         working(f"drawing {plural(number, 'record')}"),
     ):
-        drawn = network.sample_table(number, seed, given=evidence).decoded(draw)
+        drawn = network.sample_table(number, seed, given=evidence, independent=independent).decoded(draw)
         write_table(drawn, temporary, kind=output, spreadsheet_safe=spreadsheet_safe)
     emit(
         {"output": str(output), "records": number, "private": is_private(network)},

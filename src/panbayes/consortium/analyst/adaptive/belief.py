@@ -236,19 +236,15 @@ def raked(counts: FloatArray, margins: Sequence[FloatArray]) -> FloatArray:
 
 
 def estimated(tables: Sequence[Known]) -> list[Known]:
-    """Estimate the counts of tables; those of one noise law together."""
-    batches: dict[float, list[int]] = {}
-    for place, table in enumerate(tables):
-        batches.setdefault(round(table.law.deviation, 6), []).append(place)
-    found = list(tables)
-    for places in batches.values():
-        batch = [tables[place] for place in places]
-        estimates = estimate_given_model(
-            [table.noisy for table in batch], [table.expected for table in batch], batch[0].law
-        )
-        for place, (mean, variance) in zip(places, estimates, strict=True):
-            found[place] = replace(tables[place], mean=mean, variance=variance)
-    return found
+    """Estimate the counts of tables, all together: they tell each other how strong dependencies are."""
+    if not tables:
+        return []
+    estimates = estimate_given_model(
+        [table.noisy for table in tables], [table.expected for table in tables], [table.law for table in tables]
+    )
+    return [
+        replace(table, mean=mean, variance=variance) for table, (mean, variance) in zip(tables, estimates, strict=True)
+    ]
 
 
 def end_to_end(tables: Sequence[FloatArray]) -> FloatArray:

@@ -14,9 +14,12 @@ a first look, if       3/100, 5·E > 0.03                                   3/10
 single attributes      e + (s − e)·(1 − t/0.35)₊ of the rest, s = 0.4 + 0.5·[(k̄ − 3)/7]; all of it if u < 5
 … at a high level, e   0.1                                                 0.12 + 0.25·[(k̄ − 7)/5]
 rounds                 2 + 3·t                                             1 + 2·t
-each round             0.8 − 0.3·t of what is left                         1 − 0.2·t of what is left
-of a round: choices    27 %                                                40 %
+each round             0.8 − 0.3·t − 0.15·c of what is left                1 − 0.2·t of what is left
+of a round: choices    27 % − 12 %·c                                       40 %
 ====================== =================================================== ==================================
+
+with c = (t − 0.6)/0.3, [ ] and c clipped to [0, 1]: where noise is low, choices are sure for less, and what the first
+rounds leave measures in the end, evenly, what turned out to be worth it.
 
 (x₊ is x or 0, [x] is x clipped to [0, 1]; numbers of rounds are rounded.) Under zCDP a thing may as well be measured
 twice, half at a time; under pure privacy that doubles the variance. So zCDP begins with little for single attributes
@@ -56,6 +59,13 @@ TOTAL: Final = Fraction(1, 200)
 _CHOOSING: Final = Fraction(27, 100)
 _CHOOSING_PURELY: Final = Fraction(40, 100)
 """The fraction of a round for the look and the choices; the rest is for measuring."""
+
+_LESS_CHOOSING: Final = 12
+_LESS_SPENDING: Final = 0.15
+_CALM: Final = 0.6
+_CALMER: Final = 0.3
+"""So many hundredths of a round less are for choices, and so much less of what is left for a round, as the level goes
+from 0.6 to 0.9."""
 
 _MORE: Final = 0.28
 """How much of the grant single attributes get for the root of the bits their noise costs."""
@@ -116,12 +126,12 @@ class Division:
         """
         attributes = len(sizes)
         law = grant.law(Fraction(1, attributes), holders=holders)
-        choosing = _CHOOSING if law.gaussian else _CHOOSING_PURELY
         mean = sum(sizes) / attributes
         signal = max(total, 1.0) / (law.deviation * math.sqrt(mean)) * (_CONCENTRATED if law.gaussian else 1.0)
         if signal < _LEAST or attributes < 2:
-            return cls(0.0, Fraction(0), 1 - TOTAL, 0, choosing, law.gaussian)
+            return cls(0.0, Fraction(0), 1 - TOTAL, 0, _choosing(0.0, concentrated=law.gaussian), law.gaussian)
         level = _clipped(math.log(signal / _START) / math.log(_RANGE))
+        choosing = _choosing(level, concentrated=law.gaussian)
         high = 0.1 if law.gaussian else 0.12 + 0.25 * _clipped((mean - 7) / 5)
         singles = high + (0.4 + 0.5 * _clipped((mean - 3) / 7) - high) * max(0.0, 1 - level / 0.35)
         rounds = 2 + round(3 * level) if law.gaussian else 1 + round(2 * level)
@@ -138,7 +148,9 @@ class Division:
 
     def spend(self, left: Fraction) -> Fraction:
         """Return what a round may spend of what is ``left``."""
-        return _rounded((0.8 - 0.3 * self.level if self.concentrated else 1 - 0.2 * self.level) * float(left))
+        if not self.concentrated:
+            return _rounded((1 - 0.2 * self.level) * float(left))
+        return _rounded((0.8 - 0.3 * self.level - _LESS_SPENDING * _calm(self.level)) * float(left))
 
     def more(self, bits: float) -> Fraction:
         """Return what single attributes get once more, whose noise costs so many ``bits``.
@@ -162,6 +174,18 @@ def _noise_of_singles(grant: Grant, sizes: Sequence[int], *, total: float, holde
         law = grant.law(Fraction(math.sqrt(size) / sum(roots)).limit_denominator(10**6), holders=holders)
         bits += many * size * (size - 1) * law.deviation**2 / (2 * math.log(2) * max(total, 1.0) ** 2)
     return bits
+
+
+def _choosing(level: float, *, concentrated: bool) -> Fraction:
+    """Return the fraction of a round for choices, to the hundredth."""
+    if not concentrated:
+        return _CHOOSING_PURELY
+    return _CHOOSING - Fraction(round(_LESS_CHOOSING * _calm(level)), 100)
+
+
+def _calm(level: float) -> float:
+    """Return c of the module."""
+    return _clipped((level - _CALM) / _CALMER)
 
 
 def _clipped(value: float) -> float:

@@ -152,18 +152,18 @@ def update_by_groups(known: Estimate, groups: Groups, measured: FloatArray, erro
 
 
 def estimate_given_model(
-    noisy: Sequence[FloatArray], expected: Sequence[FloatArray], law: NoiseLaw
+    noisy: Sequence[FloatArray], expected: Sequence[FloatArray], laws: Sequence[NoiseLaw]
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Return means and variances of the counts of tables of one noise ``law``, where a model has ``expected``."""
+    """Return means and variances of the counts of tables, noise of these ``laws``, where a model has ``expected``."""
     counts = [np.maximum(table.ravel(), SMALLEST)[:, None] * _RATIOS for table in expected]
     likelihoods = []
-    for table, grid in zip(noisy, counts, strict=True):
+    for table, grid, law in zip(noisy, counts, laws, strict=True):
         evidence = law.log_density(table.ravel()[:, None] - grid)
         likelihoods.append(np.exp(evidence - evidence.max(axis=1, keepdims=True)))
     cells = np.concatenate(likelihoods)
     shared = _fit_prior(cells[:: len(cells) // _BATCH_CELLS + 1], _RATIO_PRIOR, HOLD_RATIOS, _BATCH_STEPS)
     found = []
-    for table, grid, likelihood in zip(noisy, counts, likelihoods, strict=True):
+    for table, grid, law, likelihood in zip(noisy, counts, laws, likelihoods, strict=True):
         posterior = likelihood * _fit_prior(likelihood, shared, HOLD_RATIOS, _TABLE_STEPS)
         mean, variance = _moments(posterior, grid)
         clear = table.ravel() > CLEAR * law.deviation

@@ -32,7 +32,7 @@ def own_marginals(
     for single, distribution in zip(singles, common, strict=True):
         for name, number in records.items():
             expected = number * distribution
-            ((estimate, _),) = estimate_given_model([single.tables[name]], [expected], single.law)
+            ((estimate, _),) = estimate_given_model([single.tables[name]], [expected], [single.law])
             away = float(((single.tables[name] - expected) ** 2 / (single.law.deviation**2 + expected)).sum())
             free = max(1, distribution.size - 1)
             kept = max(0.0, 1 - (free + DEVIATIONS * math.sqrt(2 * free)) / max(away, 1e-9))

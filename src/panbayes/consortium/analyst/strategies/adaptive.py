@@ -44,7 +44,7 @@ from typing import Final
 
 import numpy as np
 
-from panbayes.bayesnet.markov.field import Axes
+from panbayes.bayesnet.markov.field import Axes, shape_of
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive
@@ -217,9 +217,9 @@ def _round(
     again = [table.axes for table in belief.known] if last else []
     spent = left - choosing if last else measuring + more
     weights = [
-        *[_part(measuring / len(new))] * len(new),
+        *_parts(measuring, new),
         *(_part(more * size / sum(sizes)) for size in sizes),
-        *(_part((spent - measuring - more) / len(again)) for _ in again),
+        *_parts(spent - measuring - more, again),
     ]
     what = f"{_tables(len(new))} of pairs and more"
     what += f", and {len(again)} again" if again else ", and single attributes again" if alone else ""
@@ -248,6 +248,16 @@ def _tables(number: int) -> str:
 def _part(fraction: Fraction) -> int:
     """Write a fraction of the grant as the weight of a table."""
     return max(1, round(fraction * _WEIGHTS))
+
+
+def _parts(fraction: Fraction, tables: Sequence[Axes]) -> list[int]:
+    """Divide a fraction of the grant among tables as weights, in proportion to the root of their cells.
+
+    Under zCDP that is the division with the least noise in all cells together: k cells at a part s of the grant have
+    noise k·σ²/s, and Σ k/s is least, with Σ s given, where s is in proportion to √k.
+    """
+    roots = [round(_WEIGHT * math.sqrt(math.prod(shape_of(axes)))) for axes in tables]
+    return [_part(fraction * root / sum(roots)) for root in roots]
 
 
 def _offers(
@@ -287,7 +297,9 @@ def _again(
     if belief.known:
         axes = [table.axes for table in belief.known]
         what = f"{_tables(len(axes))} again"
-        measured = session.measure(axes, left, what, nested=belief.nested, round_number=round_number)
+        measured = session.measure(
+            axes, left, what, nested=belief.nested, weights=_parts(left, axes), round_number=round_number
+        )
         return _of_those_left(session, belief, records).learned((), measured, iterations=_LAST_ITERATIONS)
     measured = _measure_singles(session, left, round_number=round_number)
     return _of_those_left(session, belief, records).counted_again(measured, ordered=session.ordered)

@@ -60,7 +60,7 @@ def _learn_noisy_model(holders: Holders) -> Network:
         answer = answer_of(release, ModelAnswer)
         local = fit(study.schema, *_local_model(answer, study.schema, public_size(release)), smoothing=SMOOTHING)
         seed = int(digest(study.hash, name, answer.cells.data.hex()), 16)
-        drawn = local.sample_table(records[name], np.random.default_rng(seed)).codes
+        drawn = local.sample_table(records[name], np.random.default_rng(seed), independent=True).codes
         codes[:, filled : filled + records[name]] = drawn
         filled += records[name]
     pooled = ExactCounts(Table(study.schema, codes))
