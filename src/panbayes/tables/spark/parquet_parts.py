@@ -18,8 +18,9 @@ import polars as pl
 
 from panbayes.errors import InputError
 from panbayes.tables.sources.batch import Batch, Column
-from panbayes.tables.sources.folder import Part, is_pattern, parts_of
+from panbayes.tables.sources.folder import Part, parts_of
 from panbayes.tables.sources.parquet import group_batches, read_footer
+from panbayes.tables.sources.pattern import is_pattern
 
 __all__ = ["CHANGED", "Piece", "Pieces", "find_pieces"]
 
