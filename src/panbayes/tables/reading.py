@@ -24,9 +24,11 @@ from panbayes.tables.encoding import Rules
 from panbayes.tables.first_reading import FirstCodes, read_as_first
 from panbayes.tables.fit import Fit, fit_of
 from panbayes.tables.marks import mark_of
+from panbayes.tables.ranks import rank_count, record_ranks
 from panbayes.tables.sources.batch import Column
 from panbayes.tables.sources.dispatch import FrameKind, check_columns, frame_kind, open_source
 from panbayes.tables.sources.file import name_of
+from panbayes.tables.sources.source import require_order
 from panbayes.tables.spool import BLOCK_RECORDS, SPOOL_RECORDS, Spool
 from panbayes.tables.units import FirstRecords, PersonHashes
 
@@ -131,21 +133,28 @@ def read_records(
     argument = name_of(source, argument)
     keep = SPOOL_RECORDS if keep is None else keep
     spool = Spool(len(schema), code_type(schema), keep=keep)
-    hashes = PersonHashes(schema.missing_values, keep=keep) if unit else None
     with open_source(source, argument=argument) as opened:
         check_columns(opened, names, argument=argument)
         again = opened.pinned or source
         if rules is None:
             opened = opened.under(schema)
+        order_by = opened.order_by
+        if unit is not None and order_by is not None:
+            require_order(order_by, schema, argument=argument)
+        ranked = 0 if order_by is None else rank_count(schema.sizes, order_by)
+        hashes = PersonHashes(schema.missing_values, keep=keep, ranks=ranked) if unit else None
         encoder = BatchEncoder(schema, decimal_comma=opened.decimal_comma, rules=rules)
-        for batch in opened.batches(names):
+        for batch in opened.batches([*names, *((order_by or ()) if unit else ())]):
             codes = encoder.encode(batch)
             if hashes is not None and unit is not None:
-                ids = batch.columns[unit.column]
+                ids, ranks = batch.columns[unit.column], None
+                if order_by is not None:
+                    ranks = record_ranks(codes, schema.sizes, batch, order_by, argument=argument)
                 if admit is not None:
                     admitted = admit(ids)
                     codes, ids = codes[:, admitted], ids.filtered(admitted)
-                hashes.append(ids)
+                    ranks = None if ranks is None else ranks[:, admitted]
+                hashes.append(ids, ranks)
             spool.append(codes)
             if spool.records > MAX_RECORDS:
                 raise InputError(argument, found=f"has over {MAX_RECORDS:,} records", remedy="give fewer records")

@@ -1,6 +1,7 @@
 """Whom a record belongs to: at most so many records of one person, chosen without looking at values.
 
-Each person's first ``max_records`` records in the order of the file are kept. The choice depends on the ids and the
+Each person's first ``max_records`` records in the order of the file are kept, or of their
+ranks where a table has no order of its own (:mod:`panbayes.tables.ranks`). The choice depends on the ids and the
 order alone, and whether a record is kept depends on its own person's records alone, so replacing one person changes
 at most ``max_records`` kept records into at most ``max_records`` others: group privacy with that factor holds, and
 with it the number of persons, not of records, is what the guarantee may treat as public (errata 6).
@@ -24,6 +25,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from panbayes.schema.blanks import BLANKS, stripped
+from panbayes.tables.ranks import Ranks
 from panbayes.tables.sources.batch import Column
 from panbayes.tables.spool import SPOOL_RECORDS, Spool
 from panbayes.tables.texts import as_text
@@ -63,18 +65,22 @@ class FirstRecords:
 class PersonHashes:
     """The hashes of ids, batch by batch."""
 
-    def __init__(self, missing_values: tuple[str, ...], *, keep: int = SPOOL_RECORDS) -> None:
-        """Draw the keys. ``keep`` is how many records' hashes stay in memory."""
+    def __init__(self, missing_values: tuple[str, ...], *, keep: int = SPOOL_RECORDS, ranks: int = 0) -> None:
+        """Draw the keys. ``keep`` is how many records' hashes stay in memory, ``ranks`` how many come with a record."""
         self._missing = missing_values
         self._keys = tuple(int.from_bytes(os.urandom(8)) for _ in range(2))
-        self._hashes = Spool(2, np.uint64, keep=keep)
+        self._ranks = ranks
+        self._hashes = Spool(2 + ranks, np.uint64, keep=keep)
 
-    def append(self, ids: Column) -> None:
-        """Add the ids of some records."""
+    def append(self, ids: Column, ranks: Ranks | None = None) -> None:
+        """Add the ids of some records; their ``ranks``, if any, decide which of a person's records come first."""
         texts, nobody = person_texts(ids.values, self._missing)
         found = np.stack([texts.hash(key).to_numpy() for key in self._keys])
         found[:, nobody] = 0  # what a text has with a probability of 2⁻¹²⁸
-        self._hashes.append(found if ids.places is None else found[:, ids.places])
+        hashes = found if ids.places is None else found[:, ids.places]
+        if self._ranks != (0 if ranks is None else len(ranks)):
+            raise ValueError("every record has as many ranks as were told")
+        self._hashes.append(hashes if ranks is None else np.concatenate([hashes, ranks]))
 
     def first_records(self, max_records: int) -> FirstRecords:
         """Return which records are each person's first; the hashes are let go."""
@@ -123,8 +129,9 @@ def _named(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 def _first(hashes: NDArray[np.uint64], max_records: int) -> tuple[NDArray[np.intp], int]:
     """Return which are each person's first records, in order, and the number of persons."""
-    order = np.lexsort((hashes[1], hashes[0]))  # stable: of one person, in file order
-    ordered = hashes[:, order]
+    # Of one person by ranks, the first of which decides; stable, so with the same ranks, or none, in file order.
+    order = np.lexsort((*hashes[:1:-1], hashes[1], hashes[0]))
+    ordered = hashes[:2, order]
     new = np.ones(order.size, dtype=np.bool_)
     new[1:] = np.any(ordered[:, 1:] != ordered[:, :-1], axis=0)
     starts = np.flatnonzero(new)

@@ -1,5 +1,7 @@
 """Delta tables: ``delta:///path/table``, or with ``?version=7`` as they were.
 
+``order_by=visit`` says which of a person's records come first.
+
 The scan is that of the ``deltalake`` package: deletion vectors, column mapping, columns that came later and partition
 columns are its business. It runs in one piece, file after file in the order in which the version lists them, so that
 records come in the same order every time; with several pieces the fastest would come first.
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from panbayes.errors import InputError
 from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.batch import BATCH_RECORDS, Batch
-from panbayes.tables.sources.lake import failing, needs, number
+from panbayes.tables.sources.lake import failing, needs, number, ordering
 from panbayes.tables.sources.source import Opened, Source, check_distinct
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class _Delta:
     pinned: Address
     argument: str
     columns: tuple[str, ...]
+    order_by: tuple[str, ...]
 
     @property
     def decimal_comma(self) -> bool:
@@ -68,7 +71,7 @@ def _quoted(name: str) -> str:
 
 @contextmanager
 def _open(given: Address, /, *, argument: str) -> Iterator[Opened]:
-    given.check_options(("version",), argument=argument)
+    given.check_options(("order_by", "version"), argument=argument)
     try:
         table = _table(given, argument=argument)
     except ModuleNotFoundError as error:
@@ -77,7 +80,7 @@ def _open(given: Address, /, *, argument: str) -> Iterator[Opened]:
         columns = tuple(field.name for field in table.schema().fields)
         pinned = given.having(version=str(table.version()))
     check_distinct(columns, argument=argument)
-    yield _Delta(table, pinned, argument, columns)
+    yield _Delta(table, pinned, argument, columns, ordering(given, columns, argument=argument))
 
 
 def _table(given: Address, *, argument: str) -> DeltaTable:

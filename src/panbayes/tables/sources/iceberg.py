@@ -1,5 +1,7 @@
 """Iceberg tables: ``iceberg://catalog/namespace.table``, or with ``?snapshot=ID`` as they were.
 
+``order_by=visit`` says which of a person's records come first.
+
 The catalog is one of pyiceberg's own configuration (``~/.pyiceberg.yaml``, ``PYICEBERG_CATALOG__NAME__URI`` and the
 like), where its credentials are too. The scan is that of the ``pyiceberg`` package: deletes, columns that came later
 or had other names, and partition columns are its business. It goes through the data files of the snapshot one after
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from panbayes.errors import InputError
 from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.batch import Batch
-from panbayes.tables.sources.lake import failing, needs, number
+from panbayes.tables.sources.lake import failing, needs, number, ordering
 from panbayes.tables.sources.source import Opened, Source, check_distinct
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class _Iceberg:
     pinned: Address
     argument: str
     columns: tuple[str, ...]
+    order_by: tuple[str, ...]
 
     @property
     def decimal_comma(self) -> bool:
@@ -114,7 +117,7 @@ def _untold() -> Iterator[None]:
 
 @contextmanager
 def _open(given: Address, /, *, argument: str) -> Iterator[Opened]:
-    given.check_options(("schema_id", "snapshot"), argument=argument)
+    given.check_options(("order_by", "schema_id", "snapshot"), argument=argument)
     identifier = given.path.removeprefix("/")
     if (
         not given.host
@@ -179,7 +182,8 @@ def _at(table: Table, given: Address, wanted: int | None, schema_id: int | None,
         pinned = pinned.having(schema_id=str(fields.schema_id))
     columns = tuple(field.name for field in fields.fields)
     check_distinct(columns, argument=argument)
-    return _Iceberg(table, number_of, fields, pinned, argument, columns)
+    ordered = ordering(given, columns, argument=argument)
+    return _Iceberg(table, number_of, fields, pinned, argument, columns, ordered)
 
 
 ICEBERG: Final = Source("Iceberg", _open, schemes=("iceberg",))

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from panbayes.errors import InputError
+from panbayes.errors import InputError, nearest
+from panbayes.tables.sources.address import Address
 
-__all__ = ["failing", "needs", "number"]
+__all__ = ["failing", "needs", "number", "ordering"]
 
 
 @contextmanager
@@ -41,3 +42,12 @@ def number(text: str, option: str, *, argument: str) -> int:
     if not (text.isascii() and text.removeprefix("-").isdigit() and abs(int(text)) < 2**63):
         raise InputError(argument, found=f'option "{option}" is "{text}"', remedy="give a whole number")
     return int(text)
+
+
+def ordering(given: Address, columns: tuple[str, ...], *, argument: str) -> tuple[str, ...]:
+    """Return the columns that a person's records are put in order by."""
+    names = given.names("order_by")
+    for name in names:
+        if name not in columns:
+            raise InputError(argument, found=f'has no column "{name}" to order by', remedy=nearest(name, columns))
+    return names

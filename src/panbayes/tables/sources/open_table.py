@@ -9,7 +9,7 @@ from panbayes.errors import InputError
 from panbayes.schema.schema import Schema
 from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.batch import Batch
-from panbayes.tables.sources.source import Opened, Pinnable, UnderSchema
+from panbayes.tables.sources.source import Opened, Pinnable, UnderSchema, Unordered
 
 __all__ = ["OpenTable", "readable"]
 
@@ -66,6 +66,11 @@ class OpenTable:
     def pinned(self) -> Address | None:
         """The address of the table as it is now, None where it keeps no past."""
         return self._opened.pinned if isinstance(self._opened, Pinnable) else None
+
+    @property
+    def order_by(self) -> tuple[str, ...] | None:
+        """The columns that a person's records are put in order by, None where they come in an order of their own."""
+        return self._opened.order_by if isinstance(self._opened, Unordered) else None
 
     def under(self, schema: Schema) -> OpenTable:
         """Return the table as it is read under a schema whose columns it has, all of it or as the source does it."""

@@ -28,11 +28,13 @@ __all__ = [
     "Pinnable",
     "Source",
     "UnderSchema",
+    "Unordered",
     "WholeFrame",
     "Writer",
     "check_distinct",
     "later",
     "pushed_down",
+    "require_order",
     "whole",
 ]
 
@@ -64,6 +66,33 @@ class UnderSchema(Protocol):
 
     def under(self, schema: Schema, columns: Mapping[str, str], /) -> Opened:
         """Return the table as it is read under ``schema``; ``columns`` gives the column of every name in it."""
+
+
+@runtime_checkable
+class Unordered(Protocol):
+    """A table whose records have no order of their own: it is rewritten now and then, and then they come otherwise.
+
+    A person's first records are then the first by the columns ``order_by``, and by their codes where these agree
+    (:mod:`panbayes.tables.ranks`).
+    """
+
+    @property
+    def order_by(self) -> tuple[str, ...]:
+        """The columns that the holder names, by the names that the source has for them."""
+
+
+def require_order(order_by: Sequence[str], schema: Schema, *, argument: str) -> None:
+    """Refuse to cut a person's records where nobody said which of them come first.
+
+    By codes alone the lowest would stay, and the model would be of those.
+    """
+    if schema.unit is not None and not order_by:
+        raise InputError(
+            argument,
+            found="has no order of its own, and the schema's [unit] keeps each person's first records",
+            remedy="add order_by=… to the address: a column such as the day of a visit, or, where everybody has one "
+            f"record, {schema.unit.column}",
+        )
 
 
 @runtime_checkable
