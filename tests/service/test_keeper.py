@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -204,6 +205,34 @@ def test_parts_are_released_by_their_services_shown_as_parts_and_combined(
         figures = openmetrics(releases, time.time())
         assert "panbayes_release{" not in figures
         assert 'panbayes_release_age_seconds{state="members"}' in figures
+
+
+def test_what_is_measured_is_read_by_a_parser_of_openmetrics(tmp_path: Path) -> None:
+    """By that of the Prometheus project, which refuses what is not of the format; names may be anything."""
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="needs prometheus-client")
+    odd = ['a"b', "c\\d", "e\nf", "ü{}=,", "# EOF"]
+    facts: dict[str, object] = {
+        "by": "land",
+        "groups": {name: {"users": 5, "low": -2.5, "high": math.inf, "private": True} for name in odd},
+        "density": 1e-300,
+        "none": None,
+    }
+    with StreamEstimator.create(tmp_path / "a.state", 1_000, Density(), epsilon=60) as estimator:
+        release = estimator.release()
+    for releases in ([], [Published("a", 0, 1, 900, facts), Published("b-1", 3, 2, 2_000, release)]):
+        text = openmetrics(releases, now=1_000)
+        found = {family.name: family for family in parser.text_string_to_metric_families(text)}
+        assert set(found) == {"panbayes_release", "panbayes_release_age_seconds"}
+        assert [family.type for family in found.values()] == ["gauge", "gauge"]
+        assert found["panbayes_release_age_seconds"].unit == "seconds"
+        ages = {one.labels["state"]: one.value for one in found["panbayes_release_age_seconds"].samples}
+        assert ages == ({"a": 100.0, "b-1": 0.0} if releases else {})
+        figures = [one for one in found["panbayes_release"].samples if one.labels["state"] == "a"]
+        seen = {one.labels["figure"]: one.value for one in figures}
+        assert [seen[f"groups.{name}.low"] for name in odd if releases] == [-2.5] * len(odd) * bool(releases)
+        assert not any("high" in name or "private" in name for name in seen)
+    with pytest.raises(ValueError, match="EOF"):
+        list(parser.text_string_to_metric_families(text.removesuffix("# EOF\n")))
 
 
 def test_a_statistic_without_a_form_is_published_as_its_figures(tmp_path: Path) -> None:

@@ -10,15 +10,18 @@ A message may have one id or a batch of them. One of more than :data:`MOST_BYTES
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Final, Protocol
 
 from panbayes.errors import InputError
+from panbayes.files import check_path
 from panbayes.schema import kinds
 from panbayes.schema.declaration import Key
 from panbayes.service.feed import Feed
@@ -33,7 +36,10 @@ __all__ = [
     "LostError",
     "Messages",
     "missing_driver",
+    "mistrusted",
+    "mistrusts",
     "plain_server",
+    "trusted",
 ]
 
 MOST_BYTES: Final = 16 << 20
@@ -46,6 +52,7 @@ _MOST_WAITING: Final = 100_000
 """Messages that may wait for the beat; no more are taken before it."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 10.0
+_SEALED: Final = ("rediss://", "tls://")
 
 
 class LostError(Exception):
@@ -216,6 +223,41 @@ def missing_driver(kind: str, package: str) -> InputError:
     """Say what to install."""
     return InputError(
         "kind", found=f"a source of kind {kind} needs {package}", remedy=f"run: pip install 'panbayes[{kind}]'"
+    )
+
+
+def trusted(folder: Path, ca: str | None, server: str) -> ssl.SSLContext | None:
+    """Return how TLS is spoken with a server, by the certificates that are trusted; nothing where it is not spoken."""
+    if not server.startswith(_SEALED):
+        if ca is not None:
+            found = f"found it with {server.partition(':')[0]}://"
+            raise InputError("ca", found=found, remedy=f"give an address with {' or '.join(_SEALED)}, or leave it out")
+        return None
+    context = ssl.create_default_context()
+    try:
+        if ca is not None:
+            context.load_verify_locations(folder / check_path(ca, argument="ca"))
+    except OSError:
+        # That it is no certificate is one of these, too.
+        raise InputError("ca", found=f"{ca} has no certificates", remedy="give a file of them, as PEM") from None
+    return context
+
+
+def mistrusts(error: BaseException | None) -> bool:
+    """Say whether an error comes from a certificate that is not trusted, or from a server that speaks no TLS."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def mistrusted(server: str) -> InputError:
+    """Say that a server is not the one that it should be."""
+    return InputError(
+        "server",
+        found=f"{server} shows no certificate for this name that is trusted here",
+        remedy="give the file of certificates to trust as ca, and the name that the server's certificate has",
     )
 
 

@@ -3,6 +3,10 @@
 A consumer that subscribes shares the partitions with others of its group, and they move whenever one comes or goes; a
 part of a state must see every id. So partitions are assigned, all of the topic or those that are named, and the group
 keeps nothing but the offsets, which are committed after the beat and never by the clock of the client.
+
+With ``delete`` records are deleted up to those offsets, at every acknowledgement and when the service starts, in case
+it ended before the last ones were. A broker that does not delete is asked again every time, and the operator hears it
+once; and once more when it does.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from panbayes.service.feed import Feed
 from panbayes.service.source import Say, SourceKind, Surroundings
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, KafkaError, Message
+    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
     from confluent_kafka.admin import AdminClient
 
 __all__ = ["KAFKA", "KafkaLink", "KafkaSource"]
@@ -96,6 +100,7 @@ class KafkaLink:
         self._source, self._say = source, say
         self._assigned = self._down = self._refused = self._kept = False
         self._commits = 0
+        self._deleting: set[Future[Any]] = set()
         self._held: list[Message] = []
         silent = logging.getLogger("panbayes.kafka")
         silent.handlers, silent.propagate = [logging.NullHandler()], False
@@ -173,8 +178,11 @@ class KafkaLink:
                     remedy=f"give some of 0 to {max(topic.partitions)}",
                 )
         if not self._assigned:
-            self._consumer.assign([TopicPartition(self._source.topic, number) for number in sorted(set(wanted))])
+            partitions = [TopicPartition(self._source.topic, number) for number in sorted(set(wanted))]
+            self._consumer.assign(partitions)
             self._assigned = True
+            if self._source.delete:
+                self._delete_committed(partitions)
 
     def take(self) -> Messages:
         """Return what is there, after a wait for the first."""
@@ -207,29 +215,49 @@ class KafkaLink:
         # Not waited for: the next commit says more than this one, and without either the messages come again.
         self._commits += 1
         self._consumer.commit(offsets=reached, asynchronous=True)
-        if self._source.delete and not self._kept:
-            for done in self._admin.delete_records(reached, request_timeout=_ANSWER).values():
-                done.add_done_callback(self._deleted)
+        if self._source.delete:
+            self._delete(reached)
+
+    def _delete_committed(self, partitions: list[TopicPartition]) -> None:
+        from confluent_kafka import KafkaException
+
+        try:
+            reached = self._consumer.committed(partitions, timeout=_ANSWER)
+        except KafkaException:
+            # The next acknowledgement deletes these as well.
+            return
+        self._delete([one for one in reached if one.offset > 0])
+
+    def _delete(self, reached: list[TopicPartition]) -> None:
+        """Have records before these offsets deleted; it is not waited for."""
+        if not reached:
+            return
+        for done in self._admin.delete_records(reached, request_timeout=_ANSWER).values():
+            self._deleting.add(done)
+            done.add_done_callback(self._deleted)
 
     def _deleted(self, done: Future[Any]) -> None:
-        error = done.exception()
-        if error is None or self._kept:
-            return
+        """Tell the operator when deleting begins to fail and when it works again; the client's thread calls this."""
         from confluent_kafka import KafkaError
 
+        self._deleting.discard(done)
+        error = done.exception()
+        if (error is not None) is self._kept:
+            return
+        self._kept = error is not None
+        if error is None:
+            self._say(f"kafka: {self._source.servers} deletes records again")
+            return
         reason = error.args[0] if error.args else None
         code = reason.name() if isinstance(reason, KafkaError) else type(error).__name__
-        if isinstance(reason, KafkaError) and reason.retriable():
-            return
-        self._kept = True
         self._say(
             f"kafka: {self._source.servers} does not delete records ({code}); they stay while the topic keeps them"
         )
 
     def close(self) -> None:
-        """Wait for the last commit, not for long."""
+        """Wait for the last commit and for what is being deleted, not for long."""
         deadline = time.monotonic() + _ANSWER
-        while self._commits > 0 and not self._down and time.monotonic() < deadline:
+        while (self._commits > 0 or self._deleting) and not self._down and time.monotonic() < deadline:
             self._consumer.poll(0.05)
         self._consumer.close()
 

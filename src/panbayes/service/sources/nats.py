@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +19,18 @@ from panbayes.errors import InputError
 from panbayes.files import check_path
 from panbayes.schema import kinds
 from panbayes.schema.declaration import Key
-from panbayes.service.broker import PATIENCE, Broker, Brokered, LostError, Messages, missing_driver, plain_server
+from panbayes.service.broker import (
+    PATIENCE,
+    Broker,
+    Brokered,
+    LostError,
+    Messages,
+    missing_driver,
+    mistrusted,
+    mistrusts,
+    plain_server,
+    trusted,
+)
 from panbayes.service.feed import Feed
 from panbayes.service.source import Say, SourceKind, Surroundings
 
@@ -44,13 +56,22 @@ class NatsSource(Brokered):
         str,
         Key(
             kinds.text(f'an address such as "{_EXAMPLE}"'),
-            "where NATS is, tls:// with TLS; the environment's NATS_USER and NATS_PASSWORD say who we are",
+            "where NATS is, tls:// with TLS; NATS_USER and NATS_PASSWORD, or NATS_TOKEN, of the environment say who we "
+            "are",
         ),
     ]
     stream: Annotated[str, Key(kinds.text('a name such as "VISITS"'), "the stream whose messages are lines")]
     credentials: Annotated[
         str | None,
         Key(kinds.text('a path such as "service.creds"'), "a file of credentials made by nsc", default="none"),
+    ] = None
+    ca: Annotated[
+        str | None,
+        Key(
+            kinds.text('a path such as "ca.pem"'),
+            "a file of certificates that are trusted beside those of the system, with TLS",
+            default="none",
+        ),
     ] = None
     prefetch: Annotated[
         int, Key(kinds.whole_number(), "how many messages are taken before a beat acknowledges them, at most")
@@ -84,7 +105,8 @@ class NatsSource(Brokered):
             credentials = around.folder / check_path(self.credentials, argument="credentials")
             if not credentials.is_file():
                 raise InputError("credentials", found=f"{credentials} is no file", remedy="give one made by nsc")
-        link = _Link(self, None if credentials is None else str(credentials), around.say)
+        tls = trusted(around.folder, self.ca, self.server)
+        link = _Link(self, None if credentials is None else str(credentials), tls, around.say)
         around.say(f"taking lines from {self.describe()}")
         return await Broker(feed, link, around, name="nats", server=self.server).begun()
 
@@ -95,10 +117,10 @@ class _Link:
     _client: Client | None = None
     _pulled: JetStreamContext.PullSubscription
 
-    def __init__(self, source: NatsSource, credentials: str | None, say: Say) -> None:
+    def __init__(self, source: NatsSource, credentials: str | None, tls: ssl.SSLContext | None, say: Say) -> None:
         if find_spec("nats") is None:
             raise missing_driver("nats", "nats-py")
-        self._source, self._credentials, self._say = source, credentials, say
+        self._source, self._credentials, self._tls, self._say = source, credentials, tls, say
         self._told = False
         self._runner = asyncio.Runner()
 
@@ -114,7 +136,6 @@ class _Link:
         self._wait(self._open(), 4 * _ANSWER)
 
     async def _open(self) -> None:
-        from nats.aio.client import Client
         from nats.errors import AuthorizationError, Error
         from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy
         from nats.js.errors import NotFoundError
@@ -127,7 +148,7 @@ class _Link:
             nonlocal refused
             refused = refused or isinstance(error, AuthorizationError) or "authorization" in str(error).lower()
 
-        client = self._client = Client()
+        client = self._client = _client(sealed=self._tls is not None)
         try:
             await client.connect(
                 self._source.server,
@@ -138,14 +159,18 @@ class _Link:
                 error_cb=silent,
                 user=user,
                 password=os.environ.get("NATS_PASSWORD") or None,
+                token=os.environ.get("NATS_TOKEN") or None,
                 user_credentials=self._credentials,
+                tls=self._tls,
             )
-        except (Error, OSError, TimeoutError):
+        except (Error, OSError, TimeoutError) as error:
+            if mistrusts(error):
+                raise mistrusted(self._source.server) from None
             if refused:
                 raise InputError(
                     "server",
                     found=f"{self._source.server} refuses this client",
-                    remedy="set NATS_USER and NATS_PASSWORD in the environment, or give credentials",
+                    remedy="set NATS_USER and NATS_PASSWORD or NATS_TOKEN in the environment, or give credentials",
                 ) from None
             raise
         jetstream = client.jetstream(timeout=_ANSWER)
@@ -206,6 +231,22 @@ class _Link:
         with suppress(LostError):
             self._wait(self._leave())
         self._runner.close()
+
+
+def _client(*, sealed: bool) -> Client:
+    """Make a client; one that is to speak TLS says nothing, no password either, to a server that does not ask for it.
+
+    The client's own way is to look what the server asks for, whatever the address says.
+    """
+    from nats.aio.client import Client
+
+    class Sealed(Client):
+        def _connect_command(self) -> bytes:
+            if not self._server_info.get("tls_required"):
+                raise ssl.SSLError("the server speaks no TLS")
+            return super()._connect_command()
+
+    return Sealed() if sealed else Client()
 
 
 NATS: Final = SourceKind("nats", "messages of a NATS JetStream stream", NatsSource, repeats=True)

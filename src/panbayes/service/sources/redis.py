@@ -15,7 +15,18 @@ from urllib.parse import urlsplit
 from panbayes.errors import InputError
 from panbayes.schema import kinds
 from panbayes.schema.declaration import Key
-from panbayes.service.broker import PATIENCE, Broker, Brokered, LostError, Messages, missing_driver, plain_server
+from panbayes.service.broker import (
+    PATIENCE,
+    Broker,
+    Brokered,
+    LostError,
+    Messages,
+    missing_driver,
+    mistrusted,
+    mistrusts,
+    plain_server,
+    trusted,
+)
 from panbayes.service.feed import Feed
 from panbayes.service.source import Say, SourceKind, Surroundings
 
@@ -44,6 +55,14 @@ class RedisSource(Brokered):
     user: Annotated[
         str | None, Key(kinds.text('a name such as "counting"'), "whose password it is", default="the default user")
     ] = None
+    ca: Annotated[
+        str | None,
+        Key(
+            kinds.text('a path such as "ca.pem"'),
+            "a file of certificates that are trusted beside those of the system, with TLS",
+            default="none",
+        ),
+    ] = None
     delete: Annotated[
         bool,
         Key(
@@ -63,7 +82,9 @@ class RedisSource(Brokered):
 
     async def start(self, feed: Feed, around: Surroundings) -> Broker:
         """Begin to take entries."""
-        link = _Link(self, around.say)
+        # The client makes the same of the file as this does, and says less where it cannot.
+        trusted(around.folder, self.ca, self.server)
+        link = _Link(self, None if self.ca is None else str(around.folder / self.ca), around.say)
         around.say(f"taking lines from {self.describe()}")
         return await Broker(feed, link, around, name="redis", server=self.server).begun()
 
@@ -88,7 +109,7 @@ class _Client(Protocol):
 class _Link:
     """A client of one server, and how far what was delivered before has been read again."""
 
-    def __init__(self, source: RedisSource, say: Say) -> None:
+    def __init__(self, source: RedisSource, ca: str | None, say: Say) -> None:
         try:
             from redis import Redis
             from redis.backoff import NoBackoff
@@ -106,6 +127,7 @@ class _Link:
             username=source.user,
             password=os.environ.get(_VARIABLE) or None,
             ssl=source.server.startswith("rediss:"),
+            ssl_ca_certs=ca,
             socket_timeout=_ANSWER,
             socket_connect_timeout=_ANSWER,
             protocol=2,
@@ -184,7 +206,9 @@ class _Link:
             ) from None
         except ResponseError:
             raise
-        except (RedisError, OSError):
+        except (RedisError, OSError) as error:
+            if mistrusts(error):
+                raise mistrusted(self._source.server) from None
             raise LostError from None
 
     def close(self) -> None:
