@@ -16,7 +16,7 @@ expanded (``panbayes omop expand``, from a vocabulary that is public), and is re
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -225,9 +225,6 @@ units = [8554]
 )
 
 
-def dump_features(features: Features, *, header: Sequence[str] = (), remarks: Mapping[str, str] | None = None) -> str:
-    """Write features as TOML. ``header`` becomes a comment, ``remarks`` one above the set or feature of that name.
-
-    Reading the text back gives equal features.
-    """
-    return toml_text(features, FEATURE_VERSION, header=header, remarks=remarks)
+def dump_features(features: Features, *, header: Sequence[str] = ()) -> str:
+    """Write features as TOML, with a comment on top. Reading the text back gives equal features."""
+    return toml_text(features, FEATURE_VERSION, header=header)
