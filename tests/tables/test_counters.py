@@ -8,13 +8,16 @@ import itertools
 import math
 import os
 import pkgutil
+import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import panbayes.tables
@@ -28,8 +31,11 @@ from panbayes.tables.counter import Counter, Facts, SumCounter
 from panbayes.tables.counting import block_counts
 from panbayes.tables.fit import fit_of
 from panbayes.tables.reading import Origin, SpooledTable
+from panbayes.tables.remote import remote_table
 from panbayes.tables.spool import Spool
+from panbayes.tables.sql.push_down import SqlCounter
 from panbayes.tables.table import Table
+from tests.tables.databases import in_duckdb, in_postgresql, in_sqlite
 
 
 @dataclass(frozen=True)
@@ -66,11 +72,38 @@ def in_parts(table: Table) -> Counter:
     return SumCounter((table.select(slice(0, middle)), spooled(table.select(slice(middle, None)), keep=0)))
 
 
+OPEN = ExitStack()
+"""Databases that are open until the test ends."""
+
+
+@pytest.fixture(autouse=True)
+def _closed_databases() -> Iterator[None]:
+    with OPEN:
+        yield
+
+
+def counted_in(put: Callable[[pl.DataFrame, Path], str]) -> Callable[[Table], Counter]:
+    """Put records into a database that lets none of them out."""
+
+    def counter(table: Table) -> Counter:
+        folder = OPEN.enter_context(tempfile.TemporaryDirectory())
+        frame = pl.DataFrame({name: table.codes[a].astype(np.int64) for a, name in enumerate(table.schema.names)})
+        address = f"{put(frame, Path(folder) / 't')}&pushdown=true"
+        found = remote_table(address, table.schema, argument="data", may_be_empty=True, stack=OPEN)
+        assert found is not None
+        return found
+
+    return counter
+
+
 KEPT: dict[str, tuple[type, Callable[[Table], Counter]]] = {
     "table": (Table, lambda table: table),
     "spooled in memory": (SpooledTable, lambda table: spooled(table, keep=10**9)),
     "spooled in a file": (SpooledTable, lambda table: spooled(table, keep=0)),
     "in parts": (SumCounter, in_parts),
+    "in DuckDB": (SqlCounter, counted_in(in_duckdb)),
+    "in SQLite": (SqlCounter, counted_in(partial(in_sqlite, strict=True))),
+    "in PostgreSQL": (SqlCounter, counted_in(lambda frame, _path: in_postgresql(frame))),
 }
 """How each implementation comes to some records."""
 

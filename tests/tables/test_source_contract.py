@@ -22,6 +22,7 @@ from panbayes.tables.sources.dispatch import convert_frame, frame_kind, read_col
 from panbayes.tables.sources.source import Source
 from panbayes.tables.table import Table
 from panbayes.tables.texts import value_text
+from tests.tables.databases import PUT
 from tests.tables.strategies import schemas
 from tests.tables.workbooks import Text, workbook
 
@@ -47,6 +48,7 @@ def _as_workbook(frame: pl.DataFrame, path: Path) -> Path:
 EXAMPLES: dict[str, Callable[[pl.DataFrame, Path], object]] = {
     "Arrow stream": lambda frame, _path: frame.to_arrow().to_reader(3),
     "Excel": _as_workbook,
+    **PUT,
 }
 
 every_source = pytest.mark.parametrize(("source", "suffix"), FORMS)
@@ -186,7 +188,7 @@ def test_a_frame_comes_back_as_what_it_was(source: Source, suffix: str, tmp_path
     assert kind == (source.name if source.convert else "polars")
     assert frame_kind(convert_frame(SECRET, kind)) == kind
     taken = [one.name for one in sources() if one.takes(given)]
-    assert taken == ([] if isinstance(given, Path) else [source.name]), "one source takes it, no other"
+    assert taken == ([] if isinstance(given, Path | str) else [source.name]), "one source takes it, no other"
 
 
 @every_source

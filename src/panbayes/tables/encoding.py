@@ -20,6 +20,7 @@ but for the label of ``other``; a number beyond the bins, infinite ones too, or 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ __all__ = [
     "Rules",
     "encode_column",
     "encode_values",
+    "known_texts",
 ]
 
 Mask = NDArray[np.bool_]
@@ -137,6 +139,23 @@ def encode_column(
     [1, 2, 3, 0, 3]
     """
     return encode_values(values, attribute, missing_values, decimal_comma=decimal_comma, rules=rules).codes
+
+
+def known_texts(attribute: Attribute, missing_values: tuple[str, ...]) -> frozenset[str]:
+    """Return every text that the schema gives a meaning, with blanks as they are written there and without.
+
+    What values of categories, missing values and the label of ``other`` are written as: of attributes whose values are
+    neither numbers, nor dates, nor codes of a mapping, no other text has a code but that of a value outside.
+
+    >>> sorted(known_texts(Attribute("x", categories=(" a", "b"), other="else"), ("?",)))
+    [' a', '?', 'a', 'b', 'else']
+    """
+    labels = () if attribute.bins else attribute.labels[: attribute.regular]
+    texts = {*_spellings(labels), *missing_values, *([] if attribute.other is None else [attribute.other])}
+    if attribute.boolean:
+        cases = (zip(label.lower(), label.upper(), strict=True) for label in labels)
+        texts |= {"".join(letters) for both in cases for letters in itertools.product(*both)}
+    return frozenset(texts | set(map(stripped, texts)))
 
 
 def _marked(values: pl.Series, attribute: Attribute, missing_values: tuple[str, ...]) -> Mask:

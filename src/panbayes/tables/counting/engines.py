@@ -41,6 +41,11 @@ class Engine(Protocol):
     def look_up(self, places: NDArray[np.int32], codes: Codes, out: Codes, times: NDArray[np.int64]) -> None:
         """Set ``out[t]`` to ``codes[places[t]]``, and add to ``times`` how often each place occurs."""
 
+    def unpack(
+        self, words: NDArray[np.int64], rows: NDArray[np.int64], sizes: NDArray[np.int64], out: NDArray[np.int32]
+    ) -> None:
+        """Write the digits of every word into the rows of ``out``, each below its size."""
+
     def regroup(self, codes: Codes, places: NDArray[np.int64], maps: Codes, out: Codes) -> None:
         """Set ``out[g, t]`` to ``maps[g, codes[places[g], t]]``."""
 

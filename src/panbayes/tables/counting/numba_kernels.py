@@ -34,7 +34,7 @@ from panbayes.tables.counting.scan_kernels import count_run, count_single
 if TYPE_CHECKING:
     from panbayes.tables.codes import Codes
 
-__all__ = ["add_hashes", "count_odd", "count_sets", "look_up", "regroup"]
+__all__ = ["add_hashes", "count_odd", "count_sets", "look_up", "regroup", "unpack"]
 
 
 def count_sets(
@@ -130,6 +130,11 @@ def count_odd(words: NDArray[np.uint64], sets: NDArray[np.int64]) -> NDArray[np.
 def look_up(places: NDArray[np.int32], codes: Codes, out: Codes, times: NDArray[np.int64]) -> None:
     """Set ``out[t]`` to ``codes[places[t]]``, and add to ``times`` how often each place occurs."""
     record_kernels.look_up(places, codes, out, times)
+
+
+def unpack(words: NDArray[np.int64], rows: NDArray[np.int64], sizes: NDArray[np.int64], out: NDArray[np.int32]) -> None:
+    """Write the digits of every word into the rows of ``out``, each below its size."""
+    record_kernels.unpack(words, rows, sizes, out)
 
 
 def regroup(codes: Codes, places: NDArray[np.int64], maps: Codes, out: Codes) -> None:

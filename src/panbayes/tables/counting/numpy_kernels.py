@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from panbayes.tables.codes import Codes
 
-__all__ = ["add_hashes", "count_odd", "count_sets", "look_up", "regroup"]
+__all__ = ["add_hashes", "count_odd", "count_sets", "look_up", "regroup", "unpack"]
 
 
 def count_sets(
@@ -47,6 +47,13 @@ def look_up(places: NDArray[np.int32], codes: Codes, out: Codes, times: NDArray[
     """Set ``out[t]`` to ``codes[places[t]]``, and add to ``times`` how often each place occurs."""
     out[:] = codes[places]
     times += np.bincount(places, minlength=times.size)
+
+
+def unpack(words: NDArray[np.int64], rows: NDArray[np.int64], sizes: NDArray[np.int64], out: NDArray[np.int32]) -> None:
+    """Write the digits of every word into the rows of ``out``, from the last to the first, each below its size."""
+    left = words
+    for row, size in zip(rows[::-1].tolist(), sizes[::-1].tolist(), strict=True):
+        left, out[row] = np.divmod(left, size)
 
 
 def regroup(codes: Codes, places: NDArray[np.int64], maps: Codes, out: Codes) -> None:

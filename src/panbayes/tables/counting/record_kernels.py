@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from panbayes.tables.codes import Codes
 
-__all__ = ["add_hashes", "look_up", "regroup"]
+__all__ = ["add_hashes", "look_up", "regroup", "unpack"]
 
 
 COPIES: Final = 1024
@@ -43,6 +43,18 @@ def look_up(places: NDArray[np.int32], codes: Codes, out: Codes, times: NDArray[
         first[np.uint32(places[t])] += 1
     for place in range(many):
         times[place] += first[place] + second[place] + third[place] + fourth[place]
+
+
+@njit(cache=True)
+def unpack(words: NDArray[np.int64], rows: NDArray[np.int64], sizes: NDArray[np.int64], out: NDArray[np.int32]) -> None:
+    """Write the digits of every word into the rows of ``out``, from the last to the first, each below its size."""
+    for t in range(words.size):
+        left = np.uint64(words[t])
+        for place in range(rows.size - 1, -1, -1):
+            size = np.uint64(sizes[place])
+            above = left // size
+            out[rows[place], t] = left - above * size
+            left = above
 
 
 @njit(cache=True)

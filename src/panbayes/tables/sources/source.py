@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -30,6 +31,8 @@ __all__ = [
     "WholeFrame",
     "Writer",
     "check_distinct",
+    "later",
+    "pushed_down",
     "whole",
 ]
 
@@ -153,3 +156,18 @@ def whole(read: Reader) -> Opener:
         yield WholeFrame(read(given, argument=argument))
 
     return opener
+
+
+def later(module: str) -> Opener:
+    """Open a table by ``open_table`` of a module that is loaded when it is needed."""
+
+    def opener(given: Any, /, *, argument: str) -> AbstractContextManager[Opened]:
+        opened: AbstractContextManager[Opened] = import_module(module).open_table(given, argument=argument)
+        return opened
+
+    return opener
+
+
+def pushed_down(address: Address) -> bool:
+    """Tell whether an address says that its table is counted where it lies."""
+    return address.option("pushdown") == "true"

@@ -1,0 +1,1 @@
+"""Dialects of SQL, one file each."""

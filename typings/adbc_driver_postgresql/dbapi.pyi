@@ -1,0 +1,3 @@
+from adbc_driver_manager.dbapi import Connection, Error as Error
+
+def connect(uri: str, *, autocommit: bool = False) -> Connection: ...
