@@ -68,5 +68,5 @@ def fill(connection: duckdb.DuckDBPyConnection, history: History, *, schema: str
     for name, rows in history.items():
         if rows:
             connection.register("rows_to_put", frame_of(rows))
-            connection.execute(f"INSERT INTO {schema}.{name} BY NAME SELECT * FROM rows_to_put")  # noqa: S608 made up here
+            connection.execute(f"INSERT INTO {schema}.{name} BY NAME SELECT * FROM rows_to_put")
             connection.unregister("rows_to_put")

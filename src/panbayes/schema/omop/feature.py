@@ -38,6 +38,8 @@ _TAKES: Final[dict[str, tuple[str, ...]]] = {
 }
 """The keys that each kind must have; the latest value has ``bins`` and ``units``, or ``groups``, beside these."""
 
+EXACT: Final = 2**53
+
 MOST_NAME: Final = 63
 """So many bytes of a column's name PostgreSQL keeps."""
 
@@ -130,6 +132,11 @@ class Feature:
                 "groups", found=f'found "{OTHER}" or "{MISSING}"', remedy="leave them out: every feature has them"
             )
         self.attribute(certain=False)  # complains about bins
+
+    @property
+    def exact(self) -> bool:
+        """Whether all edges of bins are whole numbers, none of them beyond what a float can hold."""
+        return all(isinstance(edge, int) and abs(edge) < EXACT for edge in self.bins)
 
     def attribute(self, *, certain: bool) -> Attribute:
         """Return the attribute of the schema; where it is ``certain`` that there is a value, nothing is missing."""

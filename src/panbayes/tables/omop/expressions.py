@@ -41,7 +41,7 @@ __all__ = [
 LARGEST: Final = 1e300
 """Beyond it, and where a float is no number, there is no value."""
 
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def field(of: str, name: str) -> exp.Column:
@@ -60,7 +60,10 @@ def named(value: exp.Expr, name: str) -> exp.Alias:
 
 
 def table(name: str, *, schema: str) -> exp.Table:
-    """Return a table of the data model; names are written without quotes, as the model's own scripts create them."""
+    """Return a table of the data model; its name is written without quotes, as the model's own scripts create it.
+
+    So is that of the schema, unless it has other letters than small ones.
+    """
     quoted = _PLAIN.fullmatch(schema) is None
     return exp.Table(this=exp.to_identifier(name), db=exp.to_identifier(schema, quoted=quoted))
 
@@ -131,14 +134,13 @@ def grouped(value: exp.Expr, groups: Groups, *, other: exp.Expr, labels: bool) -
     )
 
 
-def binned(value: exp.Expr, edges: Sequence[int | float], *, whole: bool) -> exp.Case:
+def binned(value: exp.Expr, edges: Sequence[int | float], *, whole: bool, exact: bool) -> exp.Case:
     """Return the lower edge of the bin that a number is in, and for what lies beyond all bins a number beyond them.
 
     So no number leaves the database but public ones, and each has the code that the number itself would have. Numbers
-    that are ``whole`` by their nature are compared as such.
+    that are ``whole`` by their nature are compared as such; where all edges are ``exact``, whole numbers leave.
     """
     compared = [constant(edge) if whole and isinstance(edge, int) else number(edge) for edge in edges]
-    exact = all(isinstance(edge, int) for edge in edges)
     out = [_given(edge, exact=exact) for edge in (edges[0] - 1, *edges[:-1], edges[-1] + 1)]
     ways: list[tuple[exp.Expr, exp.Expr]] = [
         *((exp.LT(this=value.copy(), expression=edge), out[place]) for place, edge in enumerate(compared[:-1])),

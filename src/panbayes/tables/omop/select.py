@@ -320,7 +320,7 @@ class _Compiler:
             return grouped(column, feature.groups, other=constant(OTHER), labels=True)
         if feature.kind in ("age", "year-of-birth"):
             column = field(_MEMBER, "age" if feature.kind == "age" else "year_of_birth")
-            return binned(column, feature.bins, whole=True)
+            return binned(column, feature.bins, whole=True, exact=feature.exact)
         records = self.looked_at_by(feature)
         value = field(f"of_{records}", f"value_{place}")
         return _TOLD[feature.kind](value, feature)
@@ -355,12 +355,12 @@ def _tell_any(value: exp.Expr, _: Feature) -> exp.Expr:
 
 
 def _tell_count(value: exp.Expr, feature: Feature) -> exp.Expr:
-    return binned(exp.Coalesce(this=value, expressions=[constant(0)]), feature.bins, whole=True)
+    return binned(exp.Coalesce(this=value, expressions=[constant(0)]), feature.bins, whole=True, exact=feature.exact)
 
 
 def _tell_latest(value: exp.Expr, feature: Feature) -> exp.Expr:
     if not feature.groups:
-        return binned(value, feature.bins, whole=False)
+        return binned(value, feature.bins, whole=False, exact=feature.exact)
     labels = [*(label for label, _ in feature.groups), OTHER]
     return case(
         [(value.copy().eq(constant(place)), constant(label)) for place, label in enumerate(labels)],

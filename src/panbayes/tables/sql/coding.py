@@ -20,9 +20,9 @@ from panbayes.tables.sql.expressions import cell_of, number
 from panbayes.tables.sql.kinds import Dynamic, Floats, Integers, Kind, Texts
 
 if TYPE_CHECKING:
-    from sqlglot.expressions import Expr
+    from sqlglot.expressions import Expr, Select
 
-__all__ = ["Coded", "coded", "column_of", "named_table"]
+__all__ = ["Coded", "coded", "column_of", "named_select", "named_table"]
 
 _TABLE: Final = "panbayes table"
 """A name that no table is likely to have; columns are named with it."""
@@ -35,6 +35,13 @@ def named_table(parts: Sequence[str]) -> Expr:
     *above, name = (exp.to_identifier(part, quoted=True) for part in parts)
     schema, catalog = (above[-1] if above else None), (above[-2] if len(above) > 1 else None)
     return exp.alias_(exp.Table(this=name, db=schema, catalog=catalog), _TABLE, quoted=True, table=True)
+
+
+def named_select(select: Select) -> Expr:
+    """Return what a statement gives in the place of a table, under the same name."""
+    from sqlglot import exp
+
+    return exp.Subquery(this=select, alias=exp.TableAlias(this=exp.to_identifier(_TABLE, quoted=True)))
 
 
 def column_of(name: str) -> Expr:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from panbayes.schema.schema import Schema
 from panbayes.tables.counting.engines import choose_kernels, engine
 from panbayes.tables.sources.batch import Batch, Column
-from panbayes.tables.sql.coding import Coded, coded, column_of, named_table
+from panbayes.tables.sql.coding import Coded, coded, column_of
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.session import Rows, Session, answered
 from panbayes.tables.sql.words import Word, packed, word_of
@@ -75,7 +75,7 @@ def words_of(columns: Sequence[Coded]) -> tuple[tuple[Word, ...], list[Expr]]:
 
 
 def reading_under(
-    schema: Schema, columns: Mapping[str, str], session: Session, parts: Sequence[str], order_by: Sequence[str]
+    schema: Schema, columns: Mapping[str, str], session: Session, table: Expr, order_by: Sequence[str]
 ) -> Reading:
     """Compile the statement that reads a table under a schema; ``columns`` gives the column of every name in it.
 
@@ -96,20 +96,20 @@ def reading_under(
             raw[attribute.name] = dialect.raw(column_of(column), types[column])
     if unit is not None:
         raw[unit.column] = dialect.raw(column_of(columns[unit.column]), types[columns[unit.column]])
-    return _reading(found, raw, dialect, parts, None if unit is None else order_by)
+    return _reading(found, raw, dialect, table, None if unit is None else order_by)
 
 
-def raw_reading(columns: Sequence[str], session: Session, parts: Sequence[str]) -> Reading:
+def raw_reading(columns: Sequence[str], session: Session, table: Expr) -> Reading:
     """Compile the statement that reads some columns as they are."""
     raw = {name: session.dialect.raw(column_of(name), session.types[name]) for name in columns}
-    return _reading([], raw, session.dialect, parts, None)
+    return _reading([], raw, session.dialect, table, None)
 
 
 def _reading(
     found: list[Coded],
     raw: Mapping[str, Expr],
     dialect: Dialect,
-    parts: Sequence[str],
+    table: Expr,
     order_by: Sequence[str] | None,
 ) -> Reading:
     from sqlglot import exp
@@ -122,7 +122,7 @@ def _reading(
         escape = escapes.get(name)
         shown.append(one if escape is None else exp.Case(ifs=[exp.If(this=escape, true=one)]))
     chosen = [exp.alias_(one, f"panbayes {place}", quoted=True) for place, one in enumerate((*expressions, *shown))]
-    select = exp.select(*chosen).from_(named_table(parts))
+    select = exp.select(*chosen).from_(table.copy())
     if order_by is not None:
         places = [exp.Literal.number(place + 1) for place in range(len(chosen))]
         select = select.order_by(*(exp.Ordered(this=key) for key in (*map(column_of, order_by), *places)))

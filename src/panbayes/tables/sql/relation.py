@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from panbayes.schema.blanks import stripped
-from panbayes.tables.sql.coding import Coded, column_of, named_table
+from panbayes.tables.sql.coding import Coded, column_of
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.expressions import choice, number
 from panbayes.tables.sql.kinds import Integers, Texts
@@ -95,7 +95,7 @@ class Relation:
     """A table in a database, its columns compiled, and whose records they are where the schema names a unit."""
 
     dialect: Dialect
-    parts: tuple[str, ...]
+    table: Expr
     columns: tuple[Coded, ...]
     person: Person | None
     order_by: tuple[str, ...]
@@ -201,10 +201,10 @@ class Relation:
         chosen = range(len(self.columns)) if self.person is not None else sorted(used)
         cells = [_named(self.columns[place].expression.copy(), _name("cell", place)) for place in chosen]
         if self.person is None:
-            return exp.select(*cells or [number(0)]).from_(named_table(self.parts))
+            return exp.select(*cells or [number(0)]).from_(self.table.copy())
         cells.append(_named(self.person.identity.copy(), _PERSON))
         cells += [_named(column_of(name), _name("order", place)) for place, name in enumerate(self.order_by)]
-        return exp.select(*cells).from_(named_table(self.parts)).where(self.person.named.copy())
+        return exp.select(*cells).from_(self.table.copy()).where(self.person.named.copy())
 
     def _ranked(self, person: Person) -> Select:
         """Return each person's first records, in the order that reading gives them."""

@@ -24,6 +24,7 @@ from panbayes.tables.sql.dialect import Dialect
 __all__ = [
     "INSTALL",
     "OPTIONS",
+    "Database",
     "Rows",
     "Session",
     "answered",
@@ -65,6 +66,13 @@ class Session(Protocol):
 
     def rows(self, statement: str, words: int, raw: int, /) -> Iterator[Rows]:
         """Yield what a statement gives: first so many integers, none of them missing, then columns as they are."""
+
+
+class Database(Session, Protocol):
+    """An open database, before its table is chosen."""
+
+    def describe(self, parts: tuple[str, ...], /) -> None:
+        """Look at a table: from then on :attr:`types` are those of its columns."""
 
 
 def driver(module: str, *, argument: str, what: str) -> Any:

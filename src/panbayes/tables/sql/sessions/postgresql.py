@@ -19,10 +19,10 @@ from panbayes.tables.sources.source import Opened
 from panbayes.tables.sql.coding import named_table
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.dialects.postgresql import POSTGRESQL
-from panbayes.tables.sql.session import OPTIONS, Rows, arrow_rows, broken, driver, no_table, table_parts, told
+from panbayes.tables.sql.session import OPTIONS, Database, Rows, arrow_rows, broken, driver, no_table, table_parts, told
 from panbayes.tables.sql.table import SqlTable
 
-__all__ = ["open_table"]
+__all__ = ["open_database", "open_table"]
 
 _BEGINNING: Final = (
     "SET client_min_messages = error",
@@ -77,7 +77,9 @@ class _Session:
         from sqlglot import exp
 
         table = named_table(parts)
-        name = exp.Literal.string(table.this.sql(self.dialect.name)).sql(self.dialect.name)
+        bare = table.copy()
+        bare.set("alias", None)
+        name = exp.Literal.string(bare.sql(self.dialect.name)).sql(self.dialect.name)
         with told(self._failures, no_table(self._argument, ".".join(parts))):
             self.types = {str(found): str(declared) for found, declared in self.all(_COLUMNS.format(name))}
             self.all(exp.select("1").from_(table).limit(0).sql(self.dialect.name))
@@ -100,10 +102,8 @@ def _locator(address: Address) -> str:
 
 
 @contextmanager
-def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
-    """Open a table or view until the block ends."""
-    address.check_options(OPTIONS, required=("table",), argument=argument)
-    parts = table_parts(address, argument=argument)
+def open_database(address: Address, *, argument: str) -> Iterator[Database]:
+    """Open a database until the block ends."""
     module = driver("adbc_driver_postgresql.dbapi", argument=argument, what="PostgreSQL")
     unreached = InputError(
         argument,
@@ -116,5 +116,14 @@ def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
         session = _Session(connection, (module.Error,), argument)
         with told((module.Error, OSError), unreached):
             session.begin()
-        session.describe(parts)
-        yield SqlTable(session, address, argument=argument)
+        yield session
+
+
+@contextmanager
+def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
+    """Open a table or view until the block ends."""
+    address.check_options(OPTIONS, required=("table",), argument=argument)
+    parts = table_parts(address, argument=argument)
+    with open_database(address, argument=argument) as database:
+        database.describe(parts)
+        yield SqlTable(database, named_table(parts), address, argument=argument)
