@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,18 @@ def test_the_select_is_shown_in_dialects(panbayes: Panbayes, folder: Path) -> No
     assert "DATEADD(DAY, -365, e.index_date)" in told["sql"]
     done = panbayes("omop", "show", "features.toml", "--sql", "cobol")
     assert (done.returncode, "give one of: bigquery" in done.stderr) == (2, True)
+
+
+def test_what_is_not_installed_is_named_with_its_cure(
+    panbayes: Panbayes, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert folder.exists()
+    monkeypatch.delitem(sys.modules, "panbayes.tables.omop.select", raising=False)
+    monkeypatch.delitem(sys.modules, "panbayes.tables.omop.expressions", raising=False)
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    done = panbayes("omop", "show", "features.toml", "--sql", "duckdb")
+    assert (done.returncode, "pip install 'panbayes[databases]'" in done.stderr) == (2, True)
+    assert panbayes("omop", "schema", "features.toml", "-o", "people.toml").returncode == 0
 
 
 def test_sets_are_written_out(panbayes: Panbayes, folder: Path) -> None:

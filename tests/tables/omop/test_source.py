@@ -108,6 +108,44 @@ def test_other_features_than_the_schemas_are_refused(place: str, tmp_path: Path)
     assert Table.read(address, fewer).codes.shape[0] == 3
 
 
+def test_no_value_of_postgresql_stops_it(tmp_path: Path) -> None:
+    """Numbers that no float holds, and days that no moment reaches."""
+    assert POSTGRES.port
+    history = made_up(7, 60)
+    place = in_postgresql(history)
+    schema = place.rpartition("=")[2]
+    days = ("-infinity", "infinity", "4713-01-01 BC", "5874897-12-31")
+    numbers = ("1e400", "-1e400", "1e-400", "'NaN'", "'Infinity'", "'-Infinity'")
+    POSTGRES.execute(
+        *(
+            f"INSERT INTO {schema}.{table} (person_id, {concept}, {day}) SELECT person_id, 2, '{one}'::date "
+            f"FROM {schema}.person"
+            for one in days
+            for table, concept, day in (
+                ("condition_occurrence", "condition_concept_id", "condition_start_date"),
+                ("drug_exposure", "drug_concept_id", "drug_exposure_start_date"),
+                ("visit_occurrence", "visit_concept_id", "visit_start_date"),
+                ("measurement", "measurement_concept_id", "measurement_date"),
+            )
+        ),
+        *(
+            f"INSERT INTO {schema}.observation_period (person_id, observation_period_start_date, "
+            f"observation_period_end_date) SELECT person_id, '{one}'::date, 'infinity'::date FROM {schema}.person"
+            for one in ("-infinity", "4713-01-01 BC")
+        ),
+        *(
+            f"INSERT INTO {schema}.measurement (person_id, measurement_concept_id, measurement_date, unit_concept_id, "
+            f"value_as_number) SELECT person_id, 1, '2020-01-01'::date, 10, {one}::numeric FROM {schema}.person"
+            for one in numbers
+        ),
+        f"UPDATE {schema}.person SET year_of_birth = -2147483648 WHERE person_id = 1",
+    )
+    for cohort in COHORTS:
+        features = features_of(cohort)
+        table = Table.read(f"{place}&features={written(features, tmp_path)}", features.schema, may_be_empty=True)
+        assert table.records == table.persons
+
+
 CHANGES = {
     "ALTER TABLE cdm.person DROP COLUMN race_concept_id": 'its table person has no column "race_concept_id"',
     "DROP TABLE cdm.device_exposure": 'has no table or view "cdm.device_exposure"',

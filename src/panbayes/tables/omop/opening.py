@@ -25,7 +25,7 @@ from panbayes.tables.sources.batch import Batch
 from panbayes.tables.sources.source import Opened
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.kinds import Days, Decimals, Floats, Integers
-from panbayes.tables.sql.session import INSTALL, Database, Rows, Session
+from panbayes.tables.sql.session import Database, Rows, Session
 
 __all__ = ["open_table"]
 
@@ -145,10 +145,7 @@ def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
     features = Features.load(Path(address.option("features") or ""))
     features.require_lists()
     engine = address.scheme.removeprefix("omop+")
-    try:
-        sessions = import_module(f"panbayes.tables.sql.sessions.{engine}")
-    except ModuleNotFoundError:
-        raise InputError(argument, found="needs a driver that is not installed", remedy=INSTALL) from None
+    sessions = import_module(f"panbayes.tables.sql.sessions.{engine}")
     opening: AbstractContextManager[Database] = sessions.open_database(
         replace(address, scheme=engine), argument=argument
     )
