@@ -1,3 +1,4 @@
-from adbc_driver_manager.dbapi import Connection, Error as Error
+from adbc_driver_manager.dbapi import Connection
+from adbc_driver_manager.dbapi import Error as Error
 
 def connect(uri: str, *, autocommit: bool = False) -> Connection: ...

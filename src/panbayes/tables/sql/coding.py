@@ -22,19 +22,26 @@ from panbayes.tables.sql.kinds import Dynamic, Floats, Integers, Kind, Texts
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr, Select
 
-__all__ = ["Coded", "coded", "column_of", "named_select", "named_table"]
+__all__ = ["Coded", "coded", "column_of", "named_select", "named_table", "plain_table"]
 
 _TABLE: Final = "panbayes table"
 """A name that no table is likely to have; columns are named with it."""
 
 
-def named_table(parts: Sequence[str]) -> Expr:
-    """Return a table by its name, under a name of our own."""
+def plain_table(parts: Sequence[str]) -> Expr:
+    """Return a table by its name."""
     from sqlglot import exp
 
     *above, name = (exp.to_identifier(part, quoted=True) for part in parts)
     schema, catalog = (above[-1] if above else None), (above[-2] if len(above) > 1 else None)
-    return exp.alias_(exp.Table(this=name, db=schema, catalog=catalog), _TABLE, quoted=True, table=True)
+    return exp.Table(this=name, db=schema, catalog=catalog)
+
+
+def named_table(parts: Sequence[str]) -> Expr:
+    """Return a table under a name of our own."""
+    from sqlglot import exp
+
+    return exp.alias_(plain_table(parts), _TABLE, quoted=True, table=True)
 
 
 def named_select(select: Select) -> Expr:

@@ -79,6 +79,10 @@ def _order(value: Value) -> Value | bytes:
 
 def lookup(this: Expr, points: Mapping[Value, int] | Mapping[str, int], kind: Kind, dialect: Dialect) -> Expr:
     """Return the cell of a point, NULL for whatever is none."""
+    if isinstance(kind, Texts):
+        found = dialect.listed(this.copy(), [str(text) for text in points], list(points.values()))
+        if found is not None:
+            return found
     if isinstance(kind, Texts) and not dialect.ordered_texts:
         return _chain(this, list(points.items()), kind, dialect)
     return _tree(this, sorted(points.items(), key=lambda point: _order(point[0])), kind, dialect)

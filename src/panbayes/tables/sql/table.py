@@ -18,11 +18,11 @@ from panbayes.tables.sql.session import Session
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
-__all__ = ["SqlTable"]
+__all__ = ["SqlTable", "UnderSchema"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _UnderSchema:
+class UnderSchema:
     """A table that is read under a schema."""
 
     session: Session
@@ -71,11 +71,11 @@ class SqlTable:
         reading = raw_reading(list(dict.fromkeys(names)), self._session, self._table)
         return reading.batches(self._session, argument=self._argument)
 
-    def under(self, schema: Schema, columns: Mapping[str, str], /) -> _UnderSchema:
+    def under(self, schema: Schema, columns: Mapping[str, str], /) -> UnderSchema:
         """Return the table as it is read under a schema."""
         self._check_readable()
         reading = reading_under(schema, columns, self._session, self._table, self._order_by)
-        return _UnderSchema(self._session, reading, tuple(columns), self._argument)
+        return UnderSchema(self._session, reading, tuple(columns), self._argument)
 
     def counting(self, schema: Schema, columns: Mapping[str, str], /) -> RemoteTable:
         """Return what counts its records in the database."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from panbayes.tables.sql.dialect import Dialect
@@ -62,6 +63,15 @@ class _DuckDB(Dialect):
         from sqlglot import exp
 
         return super().text(exp.cast(column, "VARCHAR"))
+
+    def listed(self, text: Expr, texts: Sequence[str], cells: Sequence[int], /) -> Expr | None:
+        from sqlglot import exp
+
+        # DuckDB applies a function once to what a column repeats, a CASE to every record.
+        known = exp.Array(expressions=[exp.Literal.string(one) for one in texts])
+        place = exp.Anonymous(this="list_position", expressions=[known, text])
+        numbers = exp.Array(expressions=[exp.Literal.number(cell) for cell in cells])
+        return exp.Anonymous(this="list_extract", expressions=[numbers, place])
 
 
 DUCKDB: Final = _DuckDB()

@@ -16,7 +16,7 @@ import pyarrow as pa
 from panbayes.errors import InputError
 from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.source import Opened
-from panbayes.tables.sql.coding import named_table
+from panbayes.tables.sql.coding import named_table, plain_table
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.dialects.postgresql import POSTGRESQL
 from panbayes.tables.sql.session import OPTIONS, Database, Rows, arrow_rows, broken, driver, no_table, table_parts, told
@@ -30,6 +30,8 @@ _BEGINNING: Final = (
     "SET standard_conforming_strings = on",
     "SET TimeZone = 'UTC'",
     "SET default_transaction_read_only = on",
+    # Statements here go through whole tables; without statistics the planner would join those row by row.
+    "SET enable_nestloop = off",
     "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
 )
 _OLDEST: Final = 140_000
@@ -76,13 +78,10 @@ class _Session:
         """Look at the columns of the table, and whether it may be read."""
         from sqlglot import exp
 
-        table = named_table(parts)
-        bare = table.copy()
-        bare.set("alias", None)
-        name = exp.Literal.string(bare.sql(self.dialect.name)).sql(self.dialect.name)
+        name = exp.Literal.string(plain_table(parts).sql(self.dialect.name)).sql(self.dialect.name)
         with told(self._failures, no_table(self._argument, ".".join(parts))):
             self.types = {str(found): str(declared) for found, declared in self.all(_COLUMNS.format(name))}
-            self.all(exp.select("1").from_(table).limit(0).sql(self.dialect.name))
+            self.all(exp.select("1").from_(plain_table(parts)).limit(0).sql(self.dialect.name))
 
     def rows(self, statement: str, words: int, raw: int, /) -> Iterator[Rows]:
         """Yield what a statement gives."""

@@ -1,0 +1,205 @@
+"""The same tables, bit for bit, as from memory: codes and how values fit, on every database."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
+from panbayes.tables.reading import SpooledTable, read_records
+from panbayes.tables.sources.dispatch import open_source
+from panbayes.tables.sql.table import UnderSchema
+from panbayes.tables.table import Table
+from tests.postgres import POSTGRES
+from tests.tables.databases import in_duckdb, in_postgresql
+from tests.tables.sql import nasty
+
+
+def codes(read: SpooledTable) -> list[list[int]]:
+    found: list[list[int]] = Table.gathered(read).codes.tolist()
+    return found
+
+
+def assert_same(address: str, frame: object, schema: Schema) -> None:
+    with read_records(address, schema) as found, read_records(frame, schema) as wanted:
+        assert codes(found) == codes(wanted)
+        assert found.origin.fit == wanted.origin.fit
+
+
+@settings(max_examples=40)
+@given(nasty.tables(tuple(nasty.TYPES)))
+def test_duckdb_gives_the_codes_of_memory(drawn: tuple[pl.DataFrame, Schema, dict[str, str]]) -> None:
+    frame, schema, _ = drawn
+    with tempfile.TemporaryDirectory() as folder:
+        assert_same(in_duckdb(frame, Path(folder) / "t"), frame, schema)
+
+
+@settings(max_examples=40)
+@given(nasty.tables(tuple(name for name, kind in nasty.TYPES.items() if kind.declared)))
+def test_postgresql_gives_the_codes_of_memory(drawn: tuple[pl.DataFrame, Schema, dict[str, str]]) -> None:
+    frame, schema, declared = drawn
+    assert_same(in_postgresql(frame, declared), frame, schema)
+
+
+dynamic = (
+    st.none()
+    | nasty.texts
+    | nasty.whole(-(2**63), 2**63 - 1)
+    | nasty.reals.filter(lambda value: value == value)
+    | st.binary(max_size=3)
+)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(nasty.ATTRIBUTES), st.lists(dynamic, min_size=5, max_size=5)), max_size=4, min_size=1
+    ),
+    st.sampled_from(["", "TEXT", "INTEGER", "REAL", "NUMERIC", "BLOB", "TEXT COLLATE NOCASE"]),
+    st.sampled_from(["UTF-8", "UTF-16le"]),
+)
+def test_sqlite_gives_every_value_the_code_that_it_has_in_memory(
+    columns: list[tuple[Attribute, list[object]]], declared: str, encoding: str
+) -> None:
+    names = [f"column {place}" for place in range(len(columns))]
+    schema = Schema(
+        "s",
+        tuple(nasty.named(attribute, name) for name, (attribute, _) in zip(names, columns, strict=True)),
+        missing_values=nasty.MISSING,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "t.db"
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute(f"PRAGMA encoding = '{encoding}'")
+            connection.execute(f"CREATE TABLE people ({', '.join(f'[{name}] {declared}' for name in names)})")
+            rows = list(zip(*(values for _, values in columns), strict=True))
+            connection.executemany(f"INSERT INTO people VALUES ({', '.join('?' * len(names))})", rows)
+            # What is kept is what SQLite has made of the values.
+            kept = connection.execute("SELECT * FROM people").fetchall()
+        frame = pd.DataFrame(
+            {name: pd.Series(list(one), dtype=object) for name, one in zip(names, zip(*kept, strict=True), strict=True)}
+        )
+        assert_same(f"sqlite://{file}?table=people", frame, schema)
+
+
+DATED = Schema(
+    "s",
+    (
+        Attribute("day", period="year", between=("0001", "9999"), missing="none"),
+        Attribute("text", categories=("2020-01-01",), other="else", missing="none"),
+    ),
+)
+
+
+def test_moments_that_no_calendar_holds_are_what_they_are_in_memory(tmp_path: Path) -> None:
+    beyond = pl.Series([None, 18262, -800_000, 2_932_897, 2**31 - 2], dtype=pl.Int32).cast(pl.Date)
+    frame = pl.DataFrame({"day": beyond, "text": beyond})
+    file = tmp_path / "t.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("CREATE TABLE people (day DATE, text DATE)")
+        for text in ("NULL", "'2020-01-01'", "'0222-08-29 (BC)'", "'10000-01-01'", "'infinity'"):
+            connection.execute(f"INSERT INTO people SELECT d, d FROM (SELECT CAST({text} AS DATE) AS d)")
+    assert_same(f"duckdb://{file}?table=people", frame, DATED)
+
+
+def test_moments_beyond_the_calendar_in_postgresql() -> None:
+    beyond = pl.Series([None, 18262, -800_000, 2_932_897, 2_932_897, -800_000], dtype=pl.Int32).cast(pl.Date)
+    frame = pl.DataFrame({"day": beyond, "text": beyond})
+    for kind in ("date", "timestamp"):
+        POSTGRES.execute(
+            "DROP TABLE IF EXISTS moments",
+            f"CREATE TABLE moments (day {kind}, text {kind})",
+            "INSERT INTO moments SELECT d, d FROM (VALUES (1, NULL), (2, '2020-01-01'), (3, '0222-08-29 BC'), "
+            f"(4, '10000-01-01'), (5, 'infinity'), (6, '-infinity')) v(i, t), CAST(t AS {kind}) AS d ORDER BY i",
+        )
+        assert_same(POSTGRES.address("moments"), frame, DATED)
+        with open_source(POSTGRES.address("moments"), argument="t") as opened:
+            assert sum(batch.records for batch in opened.batches(["day"])) == 6
+
+
+def test_texts_are_compared_byte_by_byte_whatever_the_collation(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"x": ["a", "A", "b", "B", "á", "ab", "abc"]})
+    labels = [f"{letter}{more}" for letter in "abABcdá" for more in ("", "b", "B", "bc")]
+    schema = Schema("s", (Attribute("x", categories=tuple(labels), other="else"),))
+    file = tmp_path / "t.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("CREATE TABLE people (x VARCHAR COLLATE NOCASE)")
+        connection.executemany("INSERT INTO people VALUES (?)", frame.rows())
+    assert_same(f"duckdb://{file}?table=people", frame, schema)
+    POSTGRES.execute(
+        "DROP TABLE IF EXISTS collated",
+        "DROP COLLATION IF EXISTS anycase",
+        "CREATE COLLATION anycase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+        "CREATE TABLE collated (x text COLLATE anycase)",
+        "INSERT INTO collated VALUES " + ", ".join(f"('{text}')" for text in frame["x"]),
+    )
+    assert_same(POSTGRES.address("collated"), frame, schema)
+
+
+@pytest.mark.parametrize("declared", ["char(6)", "mood", "word", "uuid", "json", "integer[]", "interval"])
+def test_other_types_of_postgresql_are_the_texts_that_it_writes(declared: str) -> None:
+    values = {
+        "uuid": ["11111111-2222-3333-4444-555555555555"],
+        "json": ['{"a": 1}', "1"],
+        "integer[]": ["{1,2}", "{}"],
+        "interval": ["1 day", "00:00:01"],
+    }.get(declared, ["up", "a b"])
+    if not POSTGRES.execute("SELECT 1 FROM pg_type WHERE typname = 'mood'"):
+        POSTGRES.execute(
+            "CREATE TYPE mood AS ENUM ('up', 'a b')", "CREATE DOMAIN word AS varchar(9) CHECK (value <> '')"
+        )
+    POSTGRES.execute(
+        "DROP TABLE IF EXISTS others",
+        f"CREATE TABLE others (x {declared})",
+        "INSERT INTO others VALUES (NULL), " + ", ".join(f"('{text}')" for text in values),
+    )
+    schema = Schema(
+        "s",
+        (
+            Attribute(
+                "x",
+                categories=("up", "a b", values[0]) if values[0] != "up" else ("up", "a b"),
+                other="else",
+                missing="none",
+            ),
+        ),
+    )
+    assert_same(POSTGRES.address("others"), pl.DataFrame({"x": [None, *values]}), schema)
+
+
+def test_columns_come_as_codes_wherever_they_can(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"n": [1, 2], "t": ["a", "7"], "d": ["2020-01-01", None]})
+    schema = Schema(
+        "s",
+        (
+            Attribute("n", bins=(0, 1, 2)),
+            Attribute("t", categories=("a", "b")),
+            Attribute("d", period="year", between=("2019", "2021")),
+        ),
+    )
+    with open_source(in_duckdb(frame, tmp_path / "t"), argument="t") as opened:
+        under = opened.under(schema).opened
+        assert isinstance(under, UnderSchema)
+        assert [one.name for one in under.reading.coded] == ["n", "t"]
+        assert under.reading.raw == ("d",), "a date out of a text is read here"
+        assert len(under.reading.words) == 1
+
+
+def test_two_thousand_categories_are_found_by_a_tree(tmp_path: Path) -> None:
+    labels = tuple(f"code {i * 7919 % 10_007:05}" for i in range(2000))
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({"x": [f"code {n:05}" for n in rng.integers(0, 10_007, 1500)]})
+    schema = Schema("s", (Attribute("x", categories=labels, other="else"),))
+    assert_same(in_duckdb(frame, tmp_path / "t"), frame, schema)
+    assert_same(in_postgresql(frame), frame, schema)
