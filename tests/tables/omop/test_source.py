@@ -197,8 +197,24 @@ def test_sets_that_are_not_lists_are_not_looked_up_at_the_site(tmp_path: Path) -
     features = features_of("first")
     sets = (replace(features.concept_sets[0], descendants=True), features.concept_sets[1])
     address = f"{in_duckdb({}, tmp_path)}&features={written(replace(features, concept_sets=sets), tmp_path)}"
-    with pytest.raises(InputError, match="panbayes omop expand"), open_source(address, argument="data"):
-        pass
+    with pytest.raises(InputError, match="panbayes omop expand"):
+        read_frame(address, argument="data")
+
+
+def test_of_several_feature_files_the_schema_says_which(place: str, history: History, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has no feature file"):
+        read_frame(f"{place}&features={tmp_path}", argument="data")
+    several = [features_of(cohort) for cohort in ("first", "everybody on a day")]
+    for features in several:
+        written(features, tmp_path)
+    address = f"{place}&features={tmp_path}"
+    for features in several:
+        table = Table.read(address, features.schema)
+        assert sorted(map(tuple, table.codes.T.tolist())) == codes_of(features, history)
+    with pytest.raises(InputError, match="has other features than"):
+        Table.read(address, features_of("first ever").schema)
+    with pytest.raises(InputError, match="names several feature files"):
+        read_frame(address, argument="data")
 
 
 def test_a_schema_of_any_name_is_found(tmp_path: Path) -> None:

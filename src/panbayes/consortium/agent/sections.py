@@ -129,7 +129,8 @@ class Source:
         str | None,
         Key(
             kinds.text('a path such as "features.toml"'),
-            "of an OMOP database: the feature file that makes its records; every holder of a study has the same",
+            "of an OMOP database: the feature file that makes its records, or a folder of such files: every study's "
+            "schema says by its hash which it was written for",
         ),
     ] = None
     schema: Annotated[

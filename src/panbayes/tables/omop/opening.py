@@ -26,6 +26,7 @@ from panbayes.tables.sources.source import Opened
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.kinds import Days, Decimals, Floats, Integers
 from panbayes.tables.sql.session import Database, Rows, Session
+from panbayes.tables.sql.table import SqlTable
 
 __all__ = ["open_table"]
 
@@ -57,60 +58,75 @@ class _Selected:
 
 
 class PeopleTable:
-    """The people of a cohort, one row each."""
+    """The people of a cohort, one row each. Of several feature files a schema says which it was written for."""
 
-    def __init__(self, session: Session, features: Features, address: Address, *, argument: str) -> None:
-        """Compile the SELECT; ``session`` has the types of what it gives."""
-        from panbayes.tables.omop.select import one_row_a_person
-        from panbayes.tables.sql.coding import named_select
-        from panbayes.tables.sql.table import SqlTable
-
-        self._features, self._argument = features, argument
-        select = one_row_a_person(features, schema=_schema_of(address))
-        self._table = SqlTable(session, named_select(select), address, argument=argument)
+    def __init__(self, database: Database, known: Sequence[Features], address: Address, *, argument: str) -> None:
+        """Look at nothing yet; ``known`` are the features of the site, at least one."""
+        self._database, self._known, self._address, self._argument = database, tuple(known), address, argument
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The name of every column."""
-        return self._table.columns
+        """The name of every column that any of the features make."""
+        names = (one.name for features in self._known for one in features.features)
+        return tuple(dict.fromkeys((PERSON_ID, *names)))
 
     @property
     def decimal_comma(self) -> bool:
         """Numbers are numbers."""
-        return self._table.decimal_comma
+        return False
 
     def batches(self, names: Sequence[str], /) -> Iterator[Batch]:
         """Yield all rows as they are."""
-        return self._table.batches(names)
+        if len(self._known) > 1:
+            raise InputError(
+                self._argument, found="names several feature files", remedy="name one, or read it under a schema"
+            )
+        return self._made_by(self._known[0]).batches(names)
 
     def under(self, schema: Schema, columns: Mapping[str, str], /) -> Opened:
         """Return the rows as they are read under the schema of the features."""
-        self._check(schema)
-        return self._table.under(schema, columns)
+        return self._made_by(self._features_of(schema)).under(schema, columns)
 
     def counting(self, schema: Schema, columns: Mapping[str, str], /) -> RemoteTable:
         """Return what counts the rows in the database."""
-        self._check(schema)
-        return self._table.counting(schema, columns)
+        return self._made_by(self._features_of(schema)).counting(schema, columns)
 
-    def _check(self, schema: Schema) -> None:
-        """Refuse a schema that does not follow from the features: its values would mean something else."""
-        own = self._features.schema
-        if schema.features != self._features.hash:
+    def _features_of(self, schema: Schema) -> Features:
+        """Return the features that a schema follows from; under any other its values would mean something else."""
+        features = next((one for one in self._known if one.hash == schema.features), None)
+        if features is None:
             raise InputError(
                 self._argument,
                 found=f"has other features than {schema.source} was written for",
                 remedy="have the feature file that all holders of the study have: panbayes omop show prints its hash",
             )
-        known = {attribute.name: attribute for attribute in own.attributes}
+        known = {attribute.name: attribute for attribute in features.schema.attributes}
         other = next((one.name for one in schema.attributes if known.get(one.name) != one), None)
-        if other is not None or schema.unit != own.unit:
+        if other is not None or schema.unit != features.schema.unit:
             raise InputError(
                 schema.source,
                 found="says otherwise than its features do "
                 + (f'of "{other}"' if other is not None else "whom a record belongs to"),
                 remedy="change the feature file, and write the schema anew: panbayes omop schema",
             )
+        return features
+
+    def _made_by(self, features: Features) -> SqlTable:
+        """Compile the SELECT, after a look at the tables of the data model."""
+        from panbayes.tables.omop.select import one_row_a_person
+        from panbayes.tables.sql.coding import named_select
+
+        database, schema = self._database, _schema_of(self._address)
+
+        def describe(table: str) -> Mapping[str, str]:
+            database.describe((schema, table))
+            return {name.lower(): declared for name, declared in database.types.items()}
+
+        features.require_lists()
+        person = check_model(features, describe, _is_of(database.dialect), argument=self._argument)
+        types = {PERSON_ID: person[PERSON_ID]} | _types_of(features, _TYPES[database.dialect.name])
+        select = named_select(one_row_a_person(features, schema=schema))
+        return SqlTable(_Selected(database, types), select, self._address, argument=self._argument)
 
 
 def _schema_of(address: Address) -> str:
@@ -138,23 +154,25 @@ def _is_of(dialect: Dialect) -> Callable[[str, Content], bool]:
     return tell
 
 
+def _known_features(path: Path) -> list[Features]:
+    """Read a feature file, or all that lie in a folder."""
+    if not path.is_dir():
+        return [Features.load(path)]
+    found = [Features.load(file) for file in sorted(path.glob("*.toml"))]
+    if not found:
+        raise InputError(str(path), found="has no feature file (.toml)", remedy="put one there, or name one")
+    return found
+
+
 @contextmanager
 def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
-    """Open the people of a database until the block ends, after a look at the tables of the data model."""
+    """Open the people of a database until the block ends."""
     address.check_options(OPTIONS, required=("features",), argument=argument)
-    features = Features.load(Path(address.option("features") or ""))
-    features.require_lists()
+    known = _known_features(Path(address.option("features") or ""))
     engine = address.scheme.removeprefix("omop+")
     sessions = import_module(f"panbayes.tables.sql.sessions.{engine}")
     opening: AbstractContextManager[Database] = sessions.open_database(
         replace(address, scheme=engine), argument=argument
     )
     with opening as database:
-
-        def describe(table: str) -> Mapping[str, str]:
-            database.describe((_schema_of(address), table))
-            return {name.lower(): declared for name, declared in database.types.items()}
-
-        person = check_model(features, describe, _is_of(database.dialect), argument=argument)
-        types = {PERSON_ID: person[PERSON_ID]} | _types_of(features, _TYPES[database.dialect.name])
-        yield PeopleTable(_Selected(database, types), features, address, argument=argument)
+        yield PeopleTable(database, known, address, argument=argument)
