@@ -32,6 +32,12 @@ class Postgres:
         """Start nothing yet."""
         self._folder: Path | None = None
 
+    @property
+    def folder(self) -> Path:
+        """Where it keeps what it keeps."""
+        assert self._folder is not None
+        return self._folder
+
     def _as_somebody(self) -> list[str]:
         """The server does not run as root."""
         if os.getuid() != 0:

@@ -41,6 +41,7 @@ INSTALL: Final = "run: pip install 'panbayes[databases]'"
 OPTIONS: Final = ("order_by", "pushdown", "table")
 """What may follow the question mark of a database's address."""
 
+_WHOLE: Final = ("int16", "int32", "int64")
 _PART: Final = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
 
 
@@ -147,7 +148,7 @@ def arrow_rows(batches: Iterable[Any], words: int, raw: int, *, argument: str) -
             numbers = np.empty((words, part.num_rows), dtype=np.int64)
             for place, into in enumerate(numbers):
                 array = part.column(place)
-                if array.null_count or str(array.type) != "int64":
+                if array.null_count or str(array.type) not in _WHOLE:
                     raise answered(argument)
                 into[:] = array.to_numpy(zero_copy_only=False)
             others = range(words, words + raw)

@@ -28,6 +28,10 @@ ROOM: Final = 2**63
 """A word is below this."""
 
 
+_NARROW: Final = (("SMALLINT", 2**15), ("INT", 2**31))
+"""Types that take less than a whole word on the way, and how many values they hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """Which columns lie in a word, and how many cells each of them has."""
@@ -76,4 +80,5 @@ def word_of(word: Word, cells: Sequence[Expr]) -> Expr:
     for column, size in zip(rest, word.sizes[1:], strict=True):
         times = exp.Mul(this=found if isinstance(found, exp.Cast) else exp.Paren(this=found), expression=number(size))
         found = exp.Add(this=times, expression=cells[column].copy())
-    return found
+    narrow = next((name for name, most in _NARROW if word.values <= most), None)
+    return found if narrow is None else exp.cast(found, narrow)

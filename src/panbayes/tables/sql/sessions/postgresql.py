@@ -29,6 +29,7 @@ _BEGINNING: Final = (
     "SET client_encoding = 'UTF8'",
     "SET standard_conforming_strings = on",
     "SET TimeZone = 'UTC'",
+    "SET work_mem = '64MB'",
     "SET default_transaction_read_only = on",
     # Statements here go through whole tables; without statistics the planner would join those row by row.
     "SET enable_nestloop = off",
