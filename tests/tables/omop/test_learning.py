@@ -68,6 +68,34 @@ def test_the_model_does_not_replace_the_features(panbayes: Panbayes, tmp_path: P
     assert Features.load(tmp_path / "features.toml") == features
 
 
+def test_a_site_elsewhere_answers_by_letters(panbayes: Panbayes, tmp_path: Path, features: Features) -> None:
+    place = in_duckdb(made_up(4, 300), tmp_path)
+    people = ("--officer", "mary=officer.pub", "--analyst", "uni=analyst.pub")
+    for line in (
+        ["omop", "schema", "features.toml", "-o", "people.toml"],
+        ["study", "new", "study.toml", "--schema", "people.toml", "--epsilon", "1", "--name", "omop"],
+        ["keygen", "analyst"],
+        ["keygen", "officer"],
+        ["holder", "init", "--name", "south", "--source", f"{place}&features=features.toml", "--cap", "3", *people],
+        ["analyst", "enroll", "south", "south.pub"],
+    ):
+        done = panbayes(*line)
+        assert done.returncode == 0, done.stderr
+    text = (tmp_path / "holder.toml").read_text()
+    (tmp_path / "holder.toml").write_text(text.replace("# [time]", "[time]\ngrid = 0", 1))
+    (tmp_path / "letters").mkdir()
+    learn = ["analyst", "learn", "study.toml", "--post", "letters", "-o", "model.json", "--state", "."]
+    assert panbayes(*learn).returncode == 6
+    panbayes("holder", "answer", "letters")
+    words = panbayes("holder", "approve", "omop", "--key", "officer.key", "--yes").stdout
+    assert f"hash must begin with {features.hash[:12]}" in " ".join(words.split())
+    for _ in range(5):
+        assert panbayes("holder", "answer", "letters").returncode == 0
+        if panbayes(*learn).returncode == 0:
+            break
+    assert Network.load(tmp_path / "model.json").schema == features.schema
+
+
 def test_a_holders_file_names_the_database(tmp_path: Path, features: Features) -> None:
     place = in_duckdb(made_up(2, 200), tmp_path)
     url = place.removeprefix("omop+").partition("?")[0]
