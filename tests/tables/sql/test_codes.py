@@ -22,7 +22,7 @@ from panbayes.tables.sources.dispatch import open_source
 from panbayes.tables.sql.table import UnderSchema
 from panbayes.tables.table import Table
 from tests.postgres import POSTGRES
-from tests.tables.databases import in_duckdb, in_postgresql
+from tests.tables.databases import in_duckdb, in_postgresql, in_sqlite
 from tests.tables.sql import nasty
 
 
@@ -203,3 +203,17 @@ def test_two_thousand_categories_are_found_by_a_tree(tmp_path: Path) -> None:
     schema = Schema("s", (Attribute("x", categories=labels, other="else"),))
     assert_same(in_duckdb(frame, tmp_path / "t"), frame, schema)
     assert_same(in_postgresql(frame), frame, schema)
+
+
+def test_a_statement_that_would_be_too_long_leaves_columns_as_they_are(tmp_path: Path) -> None:
+    labels = tuple(f"{i:04}{'x' * 200}" for i in range(1500))
+    frame = pl.DataFrame({"many": [*labels[:3], "other", None], "few": ["a", "b", "a", "c", None]})
+    schema = Schema(
+        "s", (Attribute("many", categories=labels, other="else"), Attribute("few", categories=("a", "b"), other="else"))
+    )
+    address = in_sqlite(frame, tmp_path / "t")
+    assert_same(address, frame, schema)
+    with open_source(address, argument="t") as opened:
+        under = opened.under(schema).opened
+        assert isinstance(under, UnderSchema)
+        assert [one.name for one in under.reading.coded] == ["few"]

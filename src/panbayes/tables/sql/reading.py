@@ -85,18 +85,21 @@ def reading_under(
     depend on that person's records alone.
     """
     dialect, types, unit = session.dialect, session.types, schema.unit
-    found: list[Coded] = []
-    raw: dict[str, Expr] = {}
-    for attribute in schema.attributes:
-        column = columns[attribute.name]
-        one = coded(attribute, column, types[column], dialect, schema.missing_values)
-        if one is not None:
-            found.append(one)
-        if one is None or one.escape is not None:
-            raw[attribute.name] = dialect.raw(column_of(column), types[column])
-    if unit is not None:
-        raw[unit.column] = dialect.raw(column_of(columns[unit.column]), types[columns[unit.column]])
-    return _reading(found, raw, dialect, table, None if unit is None else order_by)
+    tried = [
+        coded(attribute, columns[attribute.name], types[columns[attribute.name]], dialect, schema.missing_values)
+        for attribute in schema.attributes
+    ]
+    found = [one for one in tried if one is not None]
+    while True:
+        whole = {one.name for one in found if one.escape is None}
+        names = [name for name in schema.names if name not in whole]
+        names += [] if unit is None else [unit.column]
+        raw = {name: dialect.raw(column_of(columns[name]), types[columns[name]]) for name in names}
+        reading = _reading(found, raw, dialect, table, None if unit is None else order_by)
+        if len(reading.statement) <= dialect.most or not found:
+            return reading
+        # What makes a statement too long for the database is read as it is.
+        found.remove(max(found, key=lambda one: len(one.expression.sql(dialect.name))))
 
 
 def raw_reading(columns: Sequence[str], session: Session, table: Expr) -> Reading:

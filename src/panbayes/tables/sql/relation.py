@@ -58,8 +58,8 @@ def person_of(
         identity: Expr = column_of(column)
         nobody = [number(int(text)) for text in texts if kind.of_text(text) is not None]
     elif isinstance(kind, Texts):
-        identity = dialect.trimmed(dialect.text(column_of(column)))
-        nobody = [exp.Literal.string(text) for text in texts if not (dialect.without_nul and "\0" in text)]
+        identity = dialect.bare(column_of(column))
+        nobody = [dialect.constant(text, kind) for text in texts if not (dialect.without_nul and "\0" in text)]
     else:
         return None
     named: Expr = exp.Not(this=exp.Is(this=identity.copy(), expression=exp.null()))
@@ -139,7 +139,7 @@ class Relation:
                 times = exp.Mul(this=exp.paren(joint), expression=number(sizes[axis]))
                 joint = exp.Add(this=times, expression=_column(_name("axis", axis)))
             one = exp.select(number(place), joint, exp.Count(this=exp.Star()))
-            selects.append(one.from_(exp.to_identifier(_AXES, quoted=True)).group_by(number(2)))
+            selects.append(one.from_(exp.to_identifier(_AXES, quoted=True)).group_by(joint.copy()))
         found: Expr = selects[0]
         for one in selects[1:]:
             found = exp.Union(this=found, expression=one, distinct=False)

@@ -76,13 +76,13 @@ class Database(Session, Protocol):
         """Look at a table: from then on :attr:`types` are those of its columns."""
 
 
-def driver(module: str, *, argument: str, what: str) -> Any:
+def driver(module: str, *, argument: str, what: str, remedy: str = INSTALL) -> Any:
     """Return a module that speaks to a database, or say how it is installed."""
     try:
         import_module("sqlglot")
         return import_module(module)
     except ImportError:
-        raise InputError(argument, found=f"{what} tables need a driver that is not installed", remedy=INSTALL) from None
+        raise InputError(argument, found=f"{what} tables need a driver that is not installed", remedy=remedy) from None
 
 
 @contextmanager
