@@ -42,7 +42,7 @@ class Dialect(ABC):
     """So many letters may a statement have."""
 
     without_nul: bool = False
-    """Whether no text can hold the character NUL."""
+    """Whether no text of a table can hold the character NUL; that of a statement cannot, anywhere."""
 
     ordered_texts: bool = True
     """Whether texts come in the order of their bytes in UTF-8."""
@@ -53,7 +53,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def raw(self, column: Expr, declared: str, /) -> Expr:
-        """Return how a column is read as it is, so that no value makes that fail."""
+        """Return how a column is read as it is, so that no value makes that fail.
+
+        Texts are ordered byte by byte, whatever the collation: under another, two of them might be told apart by
+        nothing but where their records lie.
+        """
 
     def text(self, column: Expr) -> Expr:
         """Return a column of texts as texts that are compared byte by byte."""

@@ -54,6 +54,8 @@ def person_of(
 
     kind = dialect.kind(declared)
     texts = ["", *map(stripped, missing_values)]
+    if not dialect.without_nul and any("\0" in text for text in texts):
+        return None
     if isinstance(kind, Integers):
         identity: Expr = column_of(column)
         nobody = [number(int(text)) for text in texts if kind.of_text(text) is not None]

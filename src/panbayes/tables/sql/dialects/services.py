@@ -59,7 +59,11 @@ class _Service(Dialect):
         found = _DECIMAL.fullmatch(declared)
         return _KINDS.get(declared, Other()) if found is None else Decimals(int(found[1]), int(found[2]))
 
-    def raw(self, column: Expr, _declared: str, /) -> Expr:
+    def raw(self, column: Expr, declared: str, /) -> Expr:
+        return self.collated(column) if isinstance(self.kind(declared), Texts) else column
+
+    def collated(self, column: Expr) -> Expr:
+        """Return a text that is ordered byte by byte; where nothing is said, it is."""
         return column
 
     def is_beyond(self, column: Expr, kind: Moments) -> Expr:
@@ -80,10 +84,13 @@ class _Service(Dialect):
 
 
 class _Snowflake(_Service):
-    def text(self, column: Expr) -> Expr:
+    def collated(self, column: Expr) -> Expr:
         from sqlglot import exp
 
         return exp.Collate(this=column, expression=exp.Literal.string("utf8"))
+
+    def text(self, column: Expr) -> Expr:
+        return self.collated(column)
 
 
 class _BigQuery(_Service):
@@ -108,11 +115,15 @@ class _SqlServer(_Service):
 
     ordered_texts = False
 
+    def collated(self, column: Expr) -> Expr:
+        from sqlglot import exp
+
+        return exp.Collate(this=column, expression=exp.to_identifier("Latin1_General_100_BIN2"))
+
     def _stopped(self, text: Expr) -> Expr:
         from sqlglot import exp
 
-        whole = exp.Add(this=text, expression=exp.National(this="."))
-        return exp.Collate(this=exp.paren(whole), expression=exp.to_identifier("Latin1_General_100_BIN2"))
+        return self.collated(exp.paren(exp.Add(this=text, expression=exp.National(this="."))))
 
     def text(self, column: Expr) -> Expr:
         from sqlglot import exp
