@@ -27,6 +27,7 @@ from panbayes.schema.schema import Schema
 from panbayes.tables.reading import read_records
 from panbayes.tables.remote import remote_table
 from panbayes.tables.sources.dispatch import open_source
+from panbayes.tables.sql.coding import named_table
 from panbayes.tables.sql.reading import raw_reading
 from panbayes.tables.sql.table import UnderSchema
 
@@ -129,7 +130,7 @@ def _bytes(address: str, schema: Schema, server: Postgres) -> None:
     with open_source(address, argument="data") as opened:
         under = opened.under(schema).opened
         assert isinstance(under, UnderSchema)
-        coded, plain = under.reading, raw_reading(schema.names, under.session, ["people"])
+        coded, plain = under.reading, raw_reading(schema.names, under.session, named_table(["people"]))
     sizes = [_copied(reading.statement, server) for reading in (coded, plain)]
     print(
         f"bytes: {len(coded.words)} words a record, {sizes[0] / 1e6:.1f} MB against {sizes[1] / 1e6:.1f} MB of values: "

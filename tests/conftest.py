@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres import POSTGRES
 from tests.running import run_here, run_process
 
 # Machines are shared and noisy: how long an example takes says nothing about the code.
@@ -36,6 +37,13 @@ def _own_state(monkeypatch: pytest.MonkeyPatch, _state_of_nobody: Path, request:
     """Give every test a user's state directory of its own, so that none finds what another left."""
     name = hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:16]
     monkeypatch.setenv("XDG_STATE_HOME", str(_state_of_nobody / name))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ended_postgres() -> Iterator[None]:
+    """End the server that a test has started."""
+    yield
+    POSTGRES.end()
 
 
 @pytest.fixture(scope="session")

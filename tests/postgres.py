@@ -71,6 +71,11 @@ class Postgres:
         os.environ["PGPASSWORD"] = WORD
         return port
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """How programs of PostgreSQL find it."""
+        return {"PGHOST": "127.0.0.1", "PGPORT": str(self.port), "PGUSER": USER, "PGPASSWORD": WORD}
+
     def _run(self, command: list[str | Path]) -> None:
         folder = self._folder or Path.cwd()
         subprocess.run(

@@ -3,13 +3,15 @@
 In Markdown, ``python`` blocks run in order in one namespace per file, in an empty folder; one that names a file after
 the language is written to that file instead. In ``console`` blocks the
 lines after ``$ `` are run in that folder, by a shell where they need one, and their output must be what is printed
-below them; a line ``...`` stands for any lines, and ``...`` within a line for the rest of it.
+below them; a line ``...`` stands for any lines, and ``...`` within a line for the rest of it. A block that says
+``needs=postgresql`` finds a server, and is left out where none is installed.
 """
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import os
 import re
 import runpy
 import time
@@ -17,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.postgres import POSTGRES, programs
 from tests.running import run_line
 from tests.test_architecture import MODULES, module_name
 
@@ -39,7 +42,15 @@ def test_snippets(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     if "--at daily" in text:
         wait_for_tomorrow()
     for kind, file, body in BLOCK.findall(text):
-        if file:
+        if file == "needs=postgresql":
+            there = programs()
+            if there is None:
+                continue
+            monkeypatch.setenv("PATH", f"{there}{os.pathsep}{os.environ['PATH']}")
+            for name, value in POSTGRES.environment.items():
+                monkeypatch.setenv(name, value)
+            run_console(body, tmp_path)
+        elif file:
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / file).write_text(body, encoding="utf-8")
         elif kind == "python":

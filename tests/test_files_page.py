@@ -11,6 +11,7 @@ from panbayes.consortium.agent.configuration import HOLDER_FILE
 from panbayes.consortium.agreement.strategy import strategies
 from panbayes.consortium.agreement.study import STUDY_FILE
 from panbayes.schema.declaration import Declaration
+from panbayes.schema.omop.features import FEATURE_FILE
 from panbayes.schema.reference import key_table, reference
 from panbayes.schema.schema import SCHEMA_FILE
 from panbayes.service.configuration import SERVICE_FILE
@@ -23,6 +24,7 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 
 DECLARATIONS: Final[dict[str, Declaration[Any]]] = {
     "schema": SCHEMA_FILE,
+    "features": FEATURE_FILE,
     "study": STUDY_FILE,
     "holder": HOLDER_FILE,
     "service": SERVICE_FILE,

@@ -15,6 +15,7 @@ from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
 from panbayes.consortium.post.letters import Header, Letter
 from panbayes.consortium.post.proposal import Proposal, encode
+from panbayes.schema.omop.features import FEATURE_FILE
 from panbayes.schema.schema import dump_schema
 from tests.cli.help_pages import GOLDEN, examples, golden_file, page, pages, verbs
 from tests.conftest import Panbayes
@@ -86,6 +87,8 @@ def test_the_examples_are_one_working_session(tmp_path: Path) -> None:
     population = clinic_network()
     for seed, name in enumerate(("north", "south", "test")):
         population.sample_table(2000, seed).decoded().write_csv(tmp_path / f"{name}.csv")
+    (tmp_path / "features.toml").write_text(FEATURE_FILE.example, encoding="utf-8")
+    (tmp_path / "CONCEPT_ANCESTOR.csv").write_text("ancestor_concept_id\tdescendant_concept_id\n", encoding="utf-8")
     (tmp_path / "visits.txt").write_text("".join(f"{i}\n" for i in range(500)), encoding="utf-8")
     rows = "".join(f"1,{i},DE\n" for i in range(500))
     (tmp_path / "visits.csv").write_text("day,user,country\n" + rows, encoding="utf-8")

@@ -29,6 +29,10 @@ EXPECTED = {
         "ec3ff33eeda6bf9e3892eba1eea890c60052ee30bbf63632d0ea6e2a754804cb",
         "7ba969c2e24203aa852faa41e5ccef86b50838abf25b20396e2b85de2f3f06fc",
     ),
+    "features": (
+        "72d5eb64d93d04de931bab8aa72fd1fbf8bb720d4c64cd038112b7a5acb026f7",
+        "a2bfa714249e54b3e3417095e4cb8fdde92713a9e896ed11beeea3371eb73f63",
+    ),
     "plain": (
         "43a9e2df2efb36973dd23daf6c5c7fc71cef330902020c61cfb72d06dbc3b81d",
         "3e673de0099e00069ef034f163953b3d750d5be388d9a9cbb7f126199282c441",

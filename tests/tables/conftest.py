@@ -17,13 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _ended_postgres() -> Iterator[None]:
-    """End the server that a test has started."""
-    yield
-    POSTGRES.end()
-
-
 @pytest.fixture
 def postgres() -> Postgres:
     """A PostgreSQL server, shared by all tests of a run."""

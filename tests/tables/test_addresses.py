@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -120,6 +122,43 @@ def test_one_table_is_not_given_to_two_holders(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="given the same table"):
         check_own({"n": "postgresql://me@Host/db?table=t", "s": "postgresql://you@host/db?table=t"})
     check_own({"north": here, "south": here.replace("table=t", "table=u")})
+
+
+def test_all_features_of_an_omop_database_are_of_the_same_people(tmp_path: Path) -> None:
+    here = parse(f"omop+duckdb://{tmp_path}/a.duckdb?features=f.toml")
+    assert str(here.place) == f"omop+duckdb://{tmp_path}/a.duckdb?schema=main"
+    for other in ("g.toml", "f.toml&schema=main", "f.toml&schema=MAIN", "f.toml&pushdown=true"):
+        assert parse(f"omop+duckdb://{tmp_path}/./a.duckdb?features={other}").place == here.place
+    assert parse(f"omop+duckdb://{tmp_path}/a.duckdb?features=f.toml&schema=b").place != here.place
+    there = parse("omop+postgresql://me@Host/db?features=f.toml")
+    assert str(there.place) == "omop+postgresql://host/db?schema=public"
+    with pytest.raises(InputError, match="given the same table"):
+        check_own({"n": str(here), "s": str(here).replace("f.toml", "g.toml")})
+
+
+def test_an_omop_database_is_declared_in_keys(tmp_path: Path) -> None:
+    found = Source(url="duckdb://a.duckdb", kind="omop", features="f.toml", schema="cdm").at(tmp_path)
+    assert found == parse(f"omop+duckdb://{tmp_path}/a.duckdb?features={tmp_path}/f.toml&schema=cdm")
+    far = Source(url="postgresql://h/d", kind="omop", features="f.toml").at(tmp_path)
+    assert far == parse(f"omop+postgresql://h/d?features={tmp_path}/f.toml")
+    assert isinstance(far, Address)
+    assert far.files == (tmp_path / "f.toml",)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"url": "duckdb://a.duckdb", "kind": "omop"}, "source.features: is missing"),
+        ({"url": "duckdb://a?table=t", "kind": "omop", "features": "f"}, "source.url: names a table"),
+        ({"url": "sqlite://a", "kind": "omop", "features": "f"}, "found sqlite://; give an address with duckdb://"),
+        ({"file": "a.csv", "kind": "omop", "features": "f"}, "give url instead of file"),
+        ({"file": "a.csv", "features": "f"}, "source.features: is given without kind"),
+        ({"url": "duckdb://a?table=t", "schema": "s"}, "source.schema: is given without kind"),
+    ],
+)
+def test_keys_of_an_omop_database_belong_together(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        Source(**keys)
 
 
 def test_options_of_files_are_not_those_of_addresses(tmp_path: Path) -> None:

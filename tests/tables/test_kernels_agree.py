@@ -47,3 +47,20 @@ def test_ones_of_an_exclusive_or_are_counted_whatever_sets_come_before(kind: Ker
     wanted = [sum(bin(int(word)).count("1") for word in np.bitwise_xor.reduce(words[row], axis=0)) for row in sets]
     assert engine(kind).count_odd(words, sets).tolist() == wanted
     assert engine(kind).count_odd(words, np.empty((2, 0), dtype=np.int64)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sizes", [(2**31,), (3, 1, 2**30, 5), (2,) * 63, (65_536, 7, 255, 1, 12)])
+def test_digits_of_words_come_out_as_they_went_in(sizes: tuple[int, ...], kind: Kernels) -> None:
+    rng = np.random.default_rng(len(sizes))
+    digits = [[0] * 50 + [size - 1] * 50 + [int(rng.integers(min(size, 2**31))) for _ in range(50)] for size in sizes]
+    words = []
+    for record in zip(*digits, strict=True):
+        word = 0
+        for digit, size in zip(record, sizes, strict=True):
+            word = word * size + digit
+        words.append(word)
+    rows = np.arange(len(sizes))[::-1].copy()
+    out = np.full((len(sizes), len(words)), -1, dtype=np.int32)
+    engine(kind).unpack(np.array(words, dtype=np.int64), rows, np.array(sizes, dtype=np.int64), out)
+    assert out.tolist() == digits[::-1]

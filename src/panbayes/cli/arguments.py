@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from panbayes.errors import InputError
-from panbayes.tables.sources.address import ON_DISK, Address, is_address
+from panbayes.tables.sources.address import Address, is_address
 from panbayes.tables.sources.file import File
 
 __all__ = [
@@ -144,12 +144,8 @@ def data_file(
 
 
 def input_paths(tables: Iterable[File | Address]) -> list[Path]:
-    """Return the paths of tables that lie on this machine, which no output may replace."""
-    return [
-        table.path if isinstance(table, File) else table.file
-        for table in tables
-        if isinstance(table, File) or table.scheme in ON_DISK
-    ]
+    """Return the paths on this machine that tables are read from, which no output may replace."""
+    return [path for table in tables for path in ((table.path,) if isinstance(table, File) else table.files)]
 
 
 def holder_files(

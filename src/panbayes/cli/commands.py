@@ -21,6 +21,7 @@ __all__ = ["CONTENTS", "build"]
 CONTENTS: Final = {
     "Learn together": {
         "schema": "Draft a public schema from a table, or check a table against one.",
+        "omop": "Describe people in an OMOP database by public features, and write their schema.",
         "study": "Write the study file that holders agree on, or show what it asks.",
         "plan": "Foresee what a study will spend, how wrong its network will be, and what it takes.",
         "learn": "Learn a private network from the tables of one or more holders.",

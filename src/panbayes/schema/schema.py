@@ -10,6 +10,7 @@ Nothing here reads data or draws randomness.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,12 +25,23 @@ from panbayes.schema.declaration import Declaration, Key, content, hashed_text
 from panbayes.schema.drafting import drafter
 from panbayes.schema.toml_writer import toml_text
 
-__all__ = ["DEFAULT_MISSING_VALUES", "SCHEMA_FILE", "SCHEMA_VERSION", "Schema", "Status", "Unit", "dump_schema"]
+__all__ = [
+    "DEFAULT_MISSING_VALUES",
+    "MAX_ATTRIBUTES",
+    "SCHEMA_FILE",
+    "SCHEMA_VERSION",
+    "Schema",
+    "Status",
+    "Unit",
+    "dump_schema",
+]
 
-SCHEMA_VERSION: Final = 2
-"""The newest version of schema files: it has dates and mappings. A schema without them is written as version 1."""
+SCHEMA_VERSION: Final = 3
+"""The newest version of schema files: it has features. Without them a schema is written as version 2, which has dates
+and mappings, and without those too as version 1."""
 
 MAX_ATTRIBUTES: Final = 10_000
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
 SHOWN: Final = 12
 """So many attributes are shown at a prompt."""
 
@@ -117,6 +129,15 @@ class Schema:
             "number, not that of records, is the public size",
         ),
     ] = None
+    features: Annotated[
+        str | None,
+        Key(
+            kinds.text("the hash of a feature file"),
+            "the hash of the feature file that says how records are made of an OMOP database: every holder's must be "
+            "that file; `panbayes omop schema` writes it",
+            added=True,
+        ),
+    ] = None
     source: str = field(default="schema", compare=False)
 
     def __post_init__(self) -> None:
@@ -134,6 +155,12 @@ class Schema:
             if name in seen:
                 raise InputError("attributes", found=f'found "{name}" twice', remedy="give every attribute once")
             seen.add(name)
+        if self.features is not None and not _HASH.fullmatch(self.features):
+            raise InputError(
+                "features",
+                found=f'found "{self.features}"',
+                remedy="give the hash of a feature file, as panbayes omop schema writes it",
+            )
         if self.unit is not None and self.unit.column in seen:
             raise InputError(
                 "unit.column",
@@ -211,7 +238,9 @@ class Schema:
     @property
     def version(self) -> int:
         """The first version of schema files that can say all of this."""
-        return SCHEMA_VERSION if any(a.period or a.age_at or a.mapping for a in self.attributes) else 1
+        if self.features is not None:
+            return SCHEMA_VERSION
+        return 2 if any(a.period or a.age_at or a.mapping for a in self.attributes) else 1
 
     @property
     def max_records(self) -> int:

@@ -131,6 +131,13 @@ def test_every_sentence_has_its_condition(
     assert whole.isprintable()
 
 
+def test_features_are_named_by_their_hash(holder: HolderFile) -> None:
+    text = f'{STUDY}adjacency = "add-remove"\n'
+    features = SCHEMA.replace("version = 1", f'version = 3\nfeatures = "{"0a" * 32}"')
+    assert "0a0a0a0a0a0a." in said(proposed_by(holder, text, features))["What leaves"]
+    assert "omop" not in said(proposed_by(holder, text))["What leaves"]
+
+
 def test_who_asks_and_why(holder: HolderFile) -> None:
     words = said(proposed_by(holder, STUDY + ABOUT))
     assert words["Who asks"] == (

@@ -22,7 +22,7 @@ from panbayes.tables.sources.dispatch import open_source
 from panbayes.tables.sql.table import UnderSchema
 from panbayes.tables.table import Table
 from tests.postgres import POSTGRES
-from tests.tables.databases import in_duckdb, in_postgresql
+from tests.tables.databases import in_duckdb, in_postgresql, in_sqlite
 from tests.tables.sql import nasty
 
 
@@ -98,29 +98,38 @@ DATED = Schema(
     (
         Attribute("day", period="year", between=("0001", "9999"), missing="none"),
         Attribute("text", categories=("2020-01-01",), other="else", missing="none"),
+        Attribute("week", period="weekday", missing="none"),
+        Attribute("hour", period="hour", missing="none"),
+        Attribute("group", mapping="icd10-chapters", other="else"),
     ),
 )
 
 
 def test_moments_that_no_calendar_holds_are_what_they_are_in_memory(tmp_path: Path) -> None:
     beyond = pl.Series([None, 18262, -800_000, 2_932_897, 2**31 - 2], dtype=pl.Int32).cast(pl.Date)
-    frame = pl.DataFrame({"day": beyond, "text": beyond})
+    frame = pl.DataFrame(dict.fromkeys(DATED.names, beyond))
     file = tmp_path / "t.duckdb"
     with duckdb.connect(str(file)) as connection:
-        connection.execute("CREATE TABLE people (day DATE, text DATE)")
-        for text in ("NULL", "'2020-01-01'", "'0222-08-29 (BC)'", "'10000-01-01'", "'infinity'"):
-            connection.execute(f"INSERT INTO people SELECT d, d FROM (SELECT CAST({text} AS DATE) AS d)")
-    assert_same(f"duckdb://{file}?table=people", frame, DATED)
+        for kind in ("DATE", "TIMESTAMP"):
+            connection.execute(
+                f'CREATE TABLE {kind}s (day {kind}, text {kind}, week {kind}, hour {kind}, "group" {kind})'
+            )
+            for text in ("NULL", "'2020-01-01'", "'0222-08-29 (BC)'", "'10000-01-01'", "'infinity'"):
+                connection.execute(
+                    f"INSERT INTO {kind}s SELECT d, d, d, d, d FROM (SELECT CAST({text} AS {kind}) AS d)"
+                )
+    for kind in ("DATE", "TIMESTAMP"):
+        assert_same(f"duckdb://{file}?table={kind}s", frame, DATED)
 
 
 def test_moments_beyond_the_calendar_in_postgresql() -> None:
     beyond = pl.Series([None, 18262, -800_000, 2_932_897, 2_932_897, -800_000], dtype=pl.Int32).cast(pl.Date)
-    frame = pl.DataFrame({"day": beyond, "text": beyond})
+    frame = pl.DataFrame(dict.fromkeys(DATED.names, beyond))
     for kind in ("date", "timestamp"):
         POSTGRES.execute(
             "DROP TABLE IF EXISTS moments",
-            f"CREATE TABLE moments (day {kind}, text {kind})",
-            "INSERT INTO moments SELECT d, d FROM (VALUES (1, NULL), (2, '2020-01-01'), (3, '0222-08-29 BC'), "
+            f'CREATE TABLE moments (day {kind}, text {kind}, week {kind}, hour {kind}, "group" {kind})',
+            "INSERT INTO moments SELECT d, d, d, d, d FROM (VALUES (1, NULL), (2, '2020-01-01'), (3, '0222-08-29 BC'), "
             f"(4, '10000-01-01'), (5, 'infinity'), (6, '-infinity')) v(i, t), CAST(t AS {kind}) AS d ORDER BY i",
         )
         assert_same(POSTGRES.address("moments"), frame, DATED)
@@ -203,3 +212,25 @@ def test_two_thousand_categories_are_found_by_a_tree(tmp_path: Path) -> None:
     schema = Schema("s", (Attribute("x", categories=labels, other="else"),))
     assert_same(in_duckdb(frame, tmp_path / "t"), frame, schema)
     assert_same(in_postgresql(frame), frame, schema)
+
+
+def test_a_statement_that_would_be_too_long_leaves_columns_as_they_are(tmp_path: Path) -> None:
+    labels = tuple(f"{i:04}{'x' * 200}" for i in range(1500))
+    frame = pl.DataFrame({"many": [*labels[:3], "other", None], "few": ["a", "b", "a", "c", None]})
+    schema = Schema(
+        "s", (Attribute("many", categories=labels, other="else"), Attribute("few", categories=("a", "b"), other="else"))
+    )
+    address = in_sqlite(frame, tmp_path / "t")
+    assert_same(address, frame, schema)
+    with open_source(address, argument="t") as opened:
+        under = opened.under(schema).opened
+        assert isinstance(under, UnderSchema)
+        assert [one.name for one in under.reading.coded] == ["few"]
+
+
+def test_a_text_with_a_nul_is_no_part_of_a_statement(tmp_path: Path) -> None:
+    schema = Schema("s", (Attribute("x", categories=("a\0b", "a", "a\0"), other="else"),), missing_values=("\0",))
+    frame = pl.DataFrame({"x": ["a\0b", "a", "b", "\0", "a\0", None]})
+    assert_same(in_duckdb(frame, tmp_path / "t"), frame, schema)
+    assert_same(in_sqlite(frame, tmp_path / "t"), frame, schema)
+    assert_same(in_postgresql(frame[1:3]), frame[1:3], schema)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -15,12 +17,14 @@ from hypothesis import strategies as st
 
 from panbayes.errors import InputError
 from panbayes.schema.attribute import Attribute
+from panbayes.schema.code_map import CodeMap
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.counter import Facts
 from panbayes.tables.reading import read_records
 from panbayes.tables.remote import remote_table
 from panbayes.tables.table import Table
 from panbayes.tables.units import first_records
+from tests.postgres import POSTGRES
 from tests.tables.databases import PUT, in_duckdb, in_sqlite
 
 ENGINES = list(PUT)
@@ -116,3 +120,23 @@ def test_whole_numbers_are_ids_too_and_others_are_refused_where_records_stay(tmp
         real = f"{in_duckdb(frame.cast({'who': pl.Float64}), tmp_path / 't')}&pushdown=true"
         with pytest.raises(InputError, match='column "who" has a declared type of which SQL cannot say exactly'):
             remote_table(real, schema, argument="t", may_be_empty=False, stack=stack)
+
+
+def test_no_collation_hides_which_of_two_records_comes_first(tmp_path: Path) -> None:
+    """Where a column is read as it is, texts that a collation takes for one have codes of their own all the same."""
+    groups = CodeMap.of([{"value": "a", "group": "small"}, {"value": "A", "group": "large"}])
+    schema = Schema("s", (Attribute("x", mapping=groups, other="else"),), unit=Unit("who", 1))
+    file, lite = tmp_path / "t.duckdb", tmp_path / "t.db"
+    POSTGRES.execute(
+        "DROP TABLE IF EXISTS hidden0",
+        "DROP TABLE IF EXISTS hidden1",
+        "DROP COLLATION IF EXISTS nocase",
+        "CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+    )
+    with duckdb.connect(str(file)) as connection, closing(sqlite3.connect(lite)) as other, other:
+        for place, rows_ in enumerate(("(1, 'a'), (1, 'A')", "(1, 'A'), (1, 'a')")):
+            for run in (connection.execute, other.execute, POSTGRES.execute):
+                run(f"CREATE TABLE hidden{place} (who INTEGER, x VARCHAR(9) COLLATE nocase)")
+                run(f"INSERT INTO hidden{place} VALUES {rows_}")
+    for address in (f"duckdb://{file}?table=hidden", f"sqlite://{lite}?table=hidden", POSTGRES.address("hidden")):
+        assert multiset(f"{address}0", schema) == multiset(f"{address}1", schema)

@@ -22,7 +22,7 @@ from panbayes.consortium.post.words import words_of
 from panbayes.errors import InputError
 from panbayes.files import check_output, write_text
 from panbayes.privacy.losses import parse_loss
-from panbayes.tables.sources.address import ON_DISK, Address, is_address
+from panbayes.tables.sources.address import Address, is_address
 
 __all__ = ["init"]
 
@@ -131,8 +131,7 @@ def init(
 def _from(folder: Path, source: str) -> str:
     """Return where a table is, seen from the holder's file."""
     if is_address(source):
-        there = Address.parse(source, argument="--source")
-        return str(there.within(Path.cwd()) if there.scheme in ON_DISK else there)
+        return str(Address.parse(source, argument="--source").within(Path.cwd()))
     return source if Path(source).is_absolute() else Path(os.path.relpath(source, folder)).as_posix()
 
 

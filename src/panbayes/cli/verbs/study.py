@@ -87,11 +87,14 @@ def new(
     """
     if study.exists():
         raise InputError("STUDY", found=f"{study} exists", remedy="give another name, or remove it first")
+    tables = Schema.load(schema)
     agreed = Study(
         name or study.stem,
-        Schema.load(schema),
+        tables,
         strategy,
         parse_epsilon(epsilon, argument="--epsilon"),
+        # Where features choose a cohort, its size is about people.
+        adjacency="replace" if tables.features is None else "add-remove",
         target=target,
         adjacency=_adjacency(adjacency),
         edition=edition,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from panbayes.consortium.post.folder import check_name
@@ -19,14 +19,16 @@ from panbayes.schema import kinds
 from panbayes.schema.declaration import Key, Kind
 from panbayes.schema.toml_reader import Section, show
 from panbayes.schema.toml_writer import toml_list, toml_value
-from panbayes.tables.sources.address import Address, is_address
+from panbayes.tables.sources.address import OMOP, Address, is_address
 from panbayes.tables.sources.file import File
 
-__all__ = ["EVERY_SECOND", "MailboxAddress", "Person", "Source", "TimeRules", "limit", "people"]
+__all__ = ["EVERY_SECOND", "MailboxAddress", "Person", "Source", "SourceKind", "TimeRules", "limit", "people"]
 
 MOST_GRID: Final = 3600
 MOST_POLL: Final = 300
 MOST_RECORDS: Final = 2**40
+
+SourceKind: TypeAlias = Literal["table", "omop"]
 
 _KEY_EXAMPLE: Final = '"ssh-ed25519 AAAA…"'
 
@@ -115,6 +117,30 @@ class Source:
             default="the table is a file",
         ),
     ] = None
+    kind: Annotated[
+        SourceKind,
+        Key(
+            kinds.choice(get_args(SourceKind)),
+            "what lies there: a table; or an OMOP database, whose address names no table, and of which the next two "
+            "keys say what is asked",
+        ),
+    ] = "table"
+    features: Annotated[
+        str | None,
+        Key(
+            kinds.text('a path such as "features.toml"'),
+            "of an OMOP database: the feature file that makes its records, or a folder of such files: every study's "
+            "schema says by its hash which it was written for",
+        ),
+    ] = None
+    schema: Annotated[
+        str | None,
+        Key(
+            kinds.text('a name such as "cdm"'),
+            "of an OMOP database: the schema where the tables of the data model lie",
+            default='"main" in DuckDB, "public" in PostgreSQL',
+        ),
+    ] = None
     encoding: Annotated[
         str, Key(kinds.text('a name such as "latin-1"'), "how a text file is encoded, if no byte-order mark shows it")
     ] = "utf-8"
@@ -142,6 +168,11 @@ class Source:
 
     def at(self, folder: Path) -> File | Address:
         """Return the table, whose path is relative to ``folder``."""
+        if self.kind == "table" and (self.features or self.schema):
+            key = "features" if self.features else "schema"
+            raise InputError(
+                f"source.{key}", found='is given without kind = "omop"', remedy='leave it out, or add kind = "omop"'
+            )
         if (self.file is None) == (self.url is None):
             raise InputError(
                 "source.file",
@@ -149,24 +180,11 @@ class Source:
                 remedy="give one of them",
             )
         if self.url is not None:
-            if not is_address(self.url):
-                raise InputError(
-                    "source.url",
-                    found="is no address",
-                    remedy="give one such as postgresql://host/database?table=people",
-                )
-            for key, default in (
-                ("encoding", "utf-8"),
-                ("separator", None),
-                ("header", True),
-                ("columns", ()),
-                ("sheet", None),
-            ):
-                if getattr(self, key) != default:
-                    raise InputError(
-                        f"source.{key}", found="is given beside url", remedy="leave it out: it is for files"
-                    )
-            return Address.parse(self.url, argument="source.url").within(folder)
+            self._check_no_file()
+            found = Address.parse(self.url, argument="source.url")
+            return (found if self.kind == "table" else self._omop(found)).within(folder)
+        if self.kind != "table":
+            raise InputError("source.kind", found=f'found "{self.kind}", and a file', remedy="give url instead of file")
         return File(
             folder / check_path(self.file or "", argument="file"),
             encoding=self.encoding,
@@ -175,6 +193,35 @@ class Source:
             columns=self.columns,
             sheet=self.sheet,
         )
+
+    def _check_no_file(self) -> None:
+        """Refuse an address that is none, and keys that are for files."""
+        if not is_address(self.url or ""):
+            raise InputError(
+                "source.url", found="is no address", remedy="give one such as postgresql://host/database?table=people"
+            )
+        for key, default in (
+            ("encoding", "utf-8"),
+            ("separator", None),
+            ("header", True),
+            ("columns", ()),
+            ("sheet", None),
+        ):
+            if getattr(self, key) != default:
+                raise InputError(f"source.{key}", found="is given beside url", remedy="leave it out: it is for files")
+
+    def _omop(self, database: Address) -> Address:
+        """Return the address of the records that the feature file makes of an OMOP database."""
+        scheme = f"omop+{database.scheme}"
+        if scheme not in OMOP:
+            known = " or ".join(f"{one.removeprefix('omop+')}://" for one in OMOP)
+            raise InputError("source.url", found=f"found {database.scheme}://", remedy=f"give an address with {known}")
+        if self.features is None:
+            raise InputError("source.features", found="is missing", remedy='add features = "features.toml"')
+        if database.option("table") is not None:
+            raise InputError("source.url", found="names a table", remedy="give the address of the database alone")
+        said = {"features": self.features} | ({} if self.schema is None else {"schema": self.schema})
+        return replace(database, scheme=scheme).having(**said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,6 +217,11 @@ def _leaves(study: Study) -> Iterator[str]:
         people = "persons" if study.schema.unit is not None else "records"
         yield f"Every answer says how many {people} you have: this number counts as public."
     yield "No record leaves, no free text and no id; no program of theirs runs here."
+    if study.schema.features is not None:
+        yield (
+            "Whom they are about and what is known of each is said by a feature file, which panbayes omop show puts "
+            f"into words; its hash must begin with {study.schema.features[:12]}."
+        )
 
 
 def _bytes(number: int) -> str:

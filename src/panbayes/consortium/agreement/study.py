@@ -46,6 +46,14 @@ class Study(Terms):
         if self.epsilon is None and self.private:
             raise self.error("epsilon", "is missing", "add epsilon = 1.0 (or what the holders agreed on)")
         self.how.check(self)
+        if self.private and self.schema.features is not None and self.adjacency != "add-remove":
+            # Whoever chooses the features chooses the cohort. Its exact size would be an answer that nobody pays for:
+            # the sizes of two cohorts that differ by one person tell what that person has.
+            raise self.error(
+                "adjacency",
+                f'found "{self.adjacency}", which tells the exact size of a cohort that the features choose',
+                'give adjacency = "add-remove", with strategy "adaptive"',
+            )
         if self.private:
             check_digits(self, self.plan)
 

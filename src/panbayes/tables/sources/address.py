@@ -2,6 +2,7 @@
 
     postgresql://db.example:5432/clinic?table=people
     duckdb:///data/clinic.duckdb?table=people&order_by=visit,id
+    omop+duckdb:///data/clinic.duckdb?features=features.toml
 
 What lies on this machine has no host: three slashes begin a path from the root, ``duckdb:///data/clinic.duckdb``, two a
 path from here, ``duckdb://clinic.duckdb``.
@@ -22,17 +23,23 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from panbayes.errors import InputError, nearest
 
-__all__ = ["ON_DISK", "Address", "address_of", "is_address"]
+__all__ = ["OMOP", "ON_DISK", "Address", "address_of", "is_address"]
 
 _FORM: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SECRET: Final = re.compile(r"passw|pwd|secret|token|credential|private|api_?key|access_?key", re.IGNORECASE)
 _SHAPE: Final = "such as postgresql://host/database?table=people"
 
-ON_DISK: Final = ("delta", "duckdb", "sqlite")
+ON_DISK: Final = ("delta", "duckdb", "omop+duckdb", "sqlite")
 """Schemes of what lies on this machine."""
 
-READING: Final = ("order_by", "pushdown", "schema_id", "snapshot", "version")
+READING: Final = ("features", "order_by", "pushdown", "schema_id", "snapshot", "version")
 """Options that say how or when a table is read, and not which table it is."""
+
+OMOP: Final = {"omop+duckdb": "main", "omop+postgresql": "public"}
+"""Schemes of OMOP databases, each with the schema where the tables of the data model lie unless another is named."""
+
+_PATHS: Final = ("features",)
+"""Options that are paths on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,12 @@ class Address:
         """The path of what lies on this machine."""
         return Path(f"{self.host}{self.path}")
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The paths on this machine that the address names."""
+        named = tuple(Path(value) for name, value in self.options if name in _PATHS)
+        return (self.file, *named) if self.scheme in ON_DISK else named
+
     def option(self, name: str) -> str | None:
         """Return an option's value, None if it is not given."""
         return dict(self.options).get(name)
@@ -136,17 +149,25 @@ class Address:
 
     @property
     def place(self) -> Address:
-        """What table this is, however and whenever it is read: without options of :data:`READING`, path resolved."""
+        """What table this is, however and whenever it is read: without options of :data:`READING`, path resolved.
+
+        All that can be asked of an OMOP database by one feature file or another is about the same people. So its place
+        is that of the tables of the data model, whose schema is always named, in small letters as databases fold them.
+        """
         options = tuple((name, value) for name, value in self.options if name not in READING)
+        if self.scheme in OMOP:
+            options = (("schema", (self.option("schema") or OMOP[self.scheme]).lower()),)
         if self.scheme not in ON_DISK:
             return replace(self, user="", host=self.host.lower(), options=options)
         return replace(self, user="", host="", path=str(self.file.resolve()), options=options)
 
     def within(self, folder: Path) -> Address:
-        """Return the address of what lies on this machine, its path taken from ``folder``; any other as it is."""
+        """Return the same address, with the paths on this machine that it names taken from ``folder``."""
+        paths = {name: str((folder / value).absolute()) for name, value in self.options if name in _PATHS}
+        there = self.having(**paths) if paths else self
         if self.scheme not in ON_DISK:
-            return self
-        return replace(self, host="", path=str((folder / self.file).absolute()))
+            return there
+        return replace(there, host="", path=str((folder / self.file).absolute()))
 
     def __str__(self) -> str:
         """Return the text of the address: it names the table in messages."""

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from panbayes.schema.attribute import Attribute
-from panbayes.tables.sql.branches import Cells, branches_of
+from panbayes.tables.sql.branches import Branches, Cells, branches_of
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.expressions import cell_of, number
 from panbayes.tables.sql.kinds import Dynamic, Floats, Integers, Kind, Texts
 
 if TYPE_CHECKING:
-    from sqlglot.expressions import Expr
+    from sqlglot.expressions import Expr, Select
 
-__all__ = ["Coded", "coded", "column_of", "named_table", "plain_table"]
+__all__ = ["Coded", "coded", "column_of", "named_select", "named_table", "plain_table"]
 
 _TABLE: Final = "panbayes table"
 """A name that no table is likely to have; columns are named with it."""
@@ -42,6 +42,13 @@ def named_table(parts: Sequence[str]) -> Expr:
     from sqlglot import exp
 
     return exp.alias_(plain_table(parts), _TABLE, quoted=True, table=True)
+
+
+def named_select(select: Select) -> Expr:
+    """Return what a statement gives in the place of a table, under the same name."""
+    from sqlglot import exp
+
+    return exp.Subquery(this=select, alias=exp.TableAlias(this=exp.to_identifier(_TABLE, quoted=True)))
 
 
 def column_of(name: str) -> Expr:
@@ -79,10 +86,15 @@ def coded(
     if isinstance(kind, Dynamic):
         return _dynamic(attribute, column, dialect, missing_values, cells)
     found = branches_of(kind, attribute, missing_values, cells)
-    if found is None:
+    if found is None or not _can_be_written(found, dialect):
         return None
     expression = cell_of(column_of(column), kind, found, cells.null, dialect)
     return Coded(attribute.name, expression, cells.texts, cells.codes)
+
+
+def _can_be_written(branches: Branches, dialect: Dialect) -> bool:
+    """Tell whether a statement can hold every text; where no table can hold it either, it is left out."""
+    return dialect.without_nul or not any("\0" in text for text in branches.points if isinstance(text, str))
 
 
 def _dynamic(
@@ -92,7 +104,9 @@ def _dynamic(
 
     kinds: dict[str, Kind] = {"integer": Integers(), "real": Floats(), "text": Texts()}
     branches = {name: branches_of(kind, attribute, missing_values, cells) for name, kind in kinds.items()}
-    compiled = {name: found for name, found in branches.items() if found is not None}
+    compiled = {
+        name: found for name, found in branches.items() if found is not None and _can_be_written(found, dialect)
+    }
     if not compiled:
         return None
     known = [

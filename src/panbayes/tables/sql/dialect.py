@@ -42,7 +42,7 @@ class Dialect(ABC):
     """So many letters may a statement have."""
 
     without_nul: bool = False
-    """Whether no text can hold the character NUL."""
+    """Whether no text of a table can hold the character NUL; that of a statement cannot, anywhere."""
 
     ordered_texts: bool = True
     """Whether texts come in the order of their bytes in UTF-8."""
@@ -53,7 +53,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def raw(self, column: Expr, declared: str, /) -> Expr:
-        """Return how a column is read as it is, so that no value makes that fail."""
+        """Return how a column is read as it is, so that no value makes that fail.
+
+        Texts are ordered byte by byte, whatever the collation: under another, two of them might be told apart by
+        nothing but where their records lie.
+        """
 
     def text(self, column: Expr) -> Expr:
         """Return a column of texts as texts that are compared byte by byte."""
@@ -63,11 +67,11 @@ class Dialect(ABC):
             return column
         return exp.Collate(this=column, expression=exp.to_identifier(self.collation, quoted=True))
 
-    def trimmed(self, text: Expr) -> Expr:
-        """Return a text without blanks around it."""
+    def bare(self, column: Expr) -> Expr:
+        """Return the same without blanks around it."""
         from sqlglot import exp
 
-        return exp.Trim(this=text, expression=exp.Literal.string(BLANKS))
+        return exp.Trim(this=self.text(column), expression=exp.Literal.string(BLANKS))
 
     def listed(self, _text: Expr, _texts: Sequence[str], _cells: Sequence[int], /) -> Expr | None:
         """Return the cell of a text that is listed, NULL for others; None where a tree of comparisons is faster."""
@@ -101,6 +105,12 @@ class Dialect(ABC):
 
         zoned = isinstance(kind, Stamps) and kind.zoned
         return exp.cast(exp.Literal.string(value.isoformat()), _type(kind, zoned=zoned))
+
+    def is_beyond(self, column: Expr, kind: Moments) -> Expr:
+        """Return the condition that a moment comes after the year 9999."""
+        from sqlglot import exp
+
+        return exp.GTE(this=column, expression=self.beyond(kind))
 
     def beyond(self, kind: Moments) -> Expr:
         """Write the first moment after the year 9999."""

@@ -6,7 +6,7 @@ is NULL, so that alternatives follow each other in one COALESCE.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from panbayes.tables.sql.branches import Branches
@@ -16,7 +16,7 @@ from panbayes.tables.sql.kinds import Days, Integers, Kind, Stamps, Texts, Value
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
-__all__ = ["cell_of", "choice", "number"]
+__all__ = ["cell_of", "choice", "lookup", "number", "stepped"]
 
 CHAIN: Final = 8
 """So many comparisons stand one after the other."""
@@ -50,7 +50,7 @@ def _present(column: Expr, kind: Kind, branches: Branches, dialect: Dialect) -> 
     bare = _without_nul(branches.bare) if dialect.without_nul else branches.bare
     parts = [lookup(plain, points, kind, dialect)] if points else []
     if bare:
-        parts.append(lookup(dialect.trimmed(plain.copy()), bare, kind, dialect))
+        parts.append(lookup(dialect.bare(column.copy()), bare, kind, dialect))
     if isinstance(kind, Days | Stamps):
         (first, base), *_ = branches.steps
         inside = stepped(plain, branches.steps[1:], base, kind, dialect)
@@ -60,7 +60,7 @@ def _present(column: Expr, kind: Kind, branches: Branches, dialect: Dialect) -> 
             clock = dialect.in_utc(column.copy()) if zoned else column.copy()
             inside = choice(dialect.part(clock, cycle), cells)
         low = exp.LT(this=plain.copy(), expression=dialect.constant(first, kind))
-        high = exp.GTE(this=plain.copy(), expression=dialect.beyond(kind))
+        high = dialect.is_beyond(plain.copy(), kind)
         outside = exp.If(this=exp.Or(this=low, expression=high), true=number(branches.base))
         parts.append(exp.Case(ifs=[outside], default=inside))
     else:
@@ -109,7 +109,7 @@ def _tree(this: Expr, points: Sequence[tuple[Value, int]], kind: Kind, dialect: 
 def stepped(this: Expr, steps: Sequence[tuple[Value, int]], base: int, kind: Kind, dialect: Dialect) -> Expr:
     """Return the cell of the last step at or below a value."""
     runs = _runs(steps) if isinstance(kind, Integers) and kind.high < 2**63 else [(*step, False) for step in steps]
-    return _stepped(this, runs, number(base), kind, dialect)
+    return _stepped(this, runs, number(base), lambda value: dialect.constant(value, kind))
 
 
 def _runs(steps: Sequence[tuple[Value, int]]) -> list[tuple[Value, int, bool]]:
@@ -131,7 +131,9 @@ def _plus(value: Value, more: int) -> int:
     return (value if isinstance(value, int) else 0) + more
 
 
-def _stepped(this: Expr, runs: Sequence[tuple[Value, int, bool]], base: Expr, kind: Kind, dialect: Dialect) -> Expr:
+def _stepped(
+    this: Expr, runs: Sequence[tuple[Value, int, bool]], base: Expr, constant: Callable[[Value], Expr]
+) -> Expr:
     from sqlglot import exp
 
     if not runs:
@@ -139,14 +141,14 @@ def _stepped(this: Expr, runs: Sequence[tuple[Value, int, bool]], base: Expr, ki
     if len(runs) <= CHAIN:
         cells = [base, *(_cell(this, run) for run in runs)]
         ifs = [
-            exp.If(this=exp.LT(this=this.copy(), expression=dialect.constant(value, kind)), true=cell)
+            exp.If(this=exp.LT(this=this.copy(), expression=constant(value)), true=cell)
             for (value, _, _), cell in zip(runs, cells, strict=False)
         ]
         return exp.Case(ifs=ifs, default=cells[-1])
     middle = len(runs) // 2
-    below = exp.LT(this=this.copy(), expression=dialect.constant(runs[middle][0], kind))
-    left = _stepped(this, runs[:middle], base, kind, dialect)
-    right = _stepped(this, runs[middle + 1 :], _cell(this, runs[middle]), kind, dialect)
+    below = exp.LT(this=this.copy(), expression=constant(runs[middle][0]))
+    left = _stepped(this, runs[:middle], base, constant)
+    right = _stepped(this, runs[middle + 1 :], _cell(this, runs[middle]), constant)
     return exp.Case(ifs=[exp.If(this=below, true=left)], default=right)
 
 
@@ -158,17 +160,8 @@ def _cell(this: Expr, run: tuple[Value, int, bool]) -> Expr:
 
 
 def choice(this: Expr, numbers: Sequence[int]) -> Expr:
-    """Return ``numbers[this]`` of an expression with values from 0 on, in runs of equal numbers."""
-    from sqlglot import exp
-
-    starts = [place for place in range(1, len(numbers)) if numbers[place] != numbers[place - 1]]
-
-    def among(low: int, high: int) -> Expr:
-        """Return the number, from the run ``low`` on and before ``high``."""
-        if low == high:
-            return number(numbers[starts[low - 1] if low else 0])
-        middle = (low + high) // 2
-        below = exp.LT(this=this.copy(), expression=number(starts[middle]))
-        return exp.Case(ifs=[exp.If(this=below, true=among(low, middle))], default=among(middle + 1, high))
-
-    return among(0, len(starts))
+    """Return ``numbers[this]`` of an expression whose values are places in the list."""
+    steps: list[tuple[Value, int]] = [
+        (place, numbers[place]) for place in range(1, len(numbers)) if numbers[place] != numbers[place - 1]
+    ]
+    return _stepped(this, _runs(steps), number(numbers[0]), lambda value: number(_plus(value, 0)))

@@ -133,8 +133,8 @@ class Integers(Line):
     def at_least(self, number: float, /) -> int | None:
         """Search: rounding to a float keeps the order.
 
-        >>> Integers().at_least(0.5), Integers().at_least(2.0**63), Integers().at_least(2.0**53 + 2)
-        (1, 9223372036854775296, 9007199254740993)
+        >>> Integers().at_least(0.5), Integers().at_least(2.0**63), Integers().at_least(2.0**53 + 4)
+        (1, 9223372036854775296, 9007199254740995)
         """
         low, high = self.low, self.high
         if float(high) < number:

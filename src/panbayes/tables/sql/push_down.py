@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from panbayes.tables.remote import RemoteTable
 from panbayes.tables.sql.coding import Coded, coded
 from panbayes.tables.sql.relation import Axis, Relation, person_of
 from panbayes.tables.sql.session import Session, answered
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
 
 __all__ = ["SqlCounter", "chunks"]
 
@@ -46,7 +49,7 @@ class SqlCounter(RemoteTable):
     def __init__(
         self,
         session: Session,
-        parts: Sequence[str],
+        table: Expr,
         schema: Schema,
         columns: Mapping[str, str],
         order_by: Sequence[str],
@@ -68,7 +71,7 @@ class SqlCounter(RemoteTable):
             person = person_of(column, types[column], dialect, schema.missing_values, unit.max_records)
             if person is None:
                 raise self._unsaid(unit.column)
-        self._relation = Relation(dialect, tuple(parts), tuple(compiled), person, tuple(order_by))
+        self._relation = Relation(dialect, table, tuple(compiled), person, tuple(order_by))
         records, persons = self._asked(self._relation.sizes(), 2)[:, 0].tolist()
         if records > MAX_RECORDS:
             raise InputError(argument, found=f"has over {MAX_RECORDS:,} records", remedy="give fewer records")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from panbayes.schema.schema import Schema
 from panbayes.tables.counting.engines import choose_kernels, engine
 from panbayes.tables.sources.batch import Batch, Column
-from panbayes.tables.sql.coding import Coded, coded, column_of, named_table
+from panbayes.tables.sql.coding import Coded, coded, column_of
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.session import Rows, Session, answered
 from panbayes.tables.sql.words import Word, packed, word_of
@@ -75,7 +75,7 @@ def words_of(columns: Sequence[Coded]) -> tuple[tuple[Word, ...], list[Expr]]:
 
 
 def reading_under(
-    schema: Schema, columns: Mapping[str, str], session: Session, parts: Sequence[str], order_by: Sequence[str]
+    schema: Schema, columns: Mapping[str, str], session: Session, table: Expr, order_by: Sequence[str]
 ) -> Reading:
     """Compile the statement that reads a table under a schema; ``columns`` gives the column of every name in it.
 
@@ -85,31 +85,34 @@ def reading_under(
     depend on that person's records alone.
     """
     dialect, types, unit = session.dialect, session.types, schema.unit
-    found: list[Coded] = []
-    raw: dict[str, Expr] = {}
-    for attribute in schema.attributes:
-        column = columns[attribute.name]
-        one = coded(attribute, column, types[column], dialect, schema.missing_values)
-        if one is not None:
-            found.append(one)
-        if one is None or one.escape is not None:
-            raw[attribute.name] = dialect.raw(column_of(column), types[column])
-    if unit is not None:
-        raw[unit.column] = dialect.raw(column_of(columns[unit.column]), types[columns[unit.column]])
-    return _reading(found, raw, dialect, parts, None if unit is None else order_by)
+    tried = [
+        coded(attribute, columns[attribute.name], types[columns[attribute.name]], dialect, schema.missing_values)
+        for attribute in schema.attributes
+    ]
+    found = [one for one in tried if one is not None]
+    while True:
+        whole = {one.name for one in found if one.escape is None}
+        names = [name for name in schema.names if name not in whole]
+        names += [] if unit is None else [unit.column]
+        raw = {name: dialect.raw(column_of(columns[name]), types[columns[name]]) for name in names}
+        reading = _reading(found, raw, dialect, table, None if unit is None else order_by)
+        if len(reading.statement) <= dialect.most or not found:
+            return reading
+        # What makes a statement too long for the database is read as it is.
+        found.remove(max(found, key=lambda one: len(one.expression.sql(dialect.name))))
 
 
-def raw_reading(columns: Sequence[str], session: Session, parts: Sequence[str]) -> Reading:
+def raw_reading(columns: Sequence[str], session: Session, table: Expr) -> Reading:
     """Compile the statement that reads some columns as they are."""
     raw = {name: session.dialect.raw(column_of(name), session.types[name]) for name in columns}
-    return _reading([], raw, session.dialect, parts, None)
+    return _reading([], raw, session.dialect, table, None)
 
 
 def _reading(
     found: list[Coded],
     raw: Mapping[str, Expr],
     dialect: Dialect,
-    parts: Sequence[str],
+    table: Expr,
     order_by: Sequence[str] | None,
 ) -> Reading:
     from sqlglot import exp
@@ -122,7 +125,7 @@ def _reading(
         escape = escapes.get(name)
         shown.append(one if escape is None else exp.Case(ifs=[exp.If(this=escape, true=one)]))
     chosen = [exp.alias_(one, f"panbayes {place}", quoted=True) for place, one in enumerate((*expressions, *shown))]
-    select = exp.select(*chosen).from_(named_table(parts))
+    select = exp.select(*chosen).from_(table.copy())
     if order_by is not None:
         places = [exp.Literal.number(place + 1) for place in range(len(chosen))]
         select = select.order_by(*(exp.Ordered(this=key) for key in (*map(column_of, order_by), *places)))

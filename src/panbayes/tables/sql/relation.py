@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from panbayes.schema.blanks import stripped
-from panbayes.tables.sql.coding import Coded, column_of, named_table
+from panbayes.tables.sql.coding import Coded, column_of
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.expressions import choice, number
 from panbayes.tables.sql.kinds import Integers, Texts
@@ -54,12 +54,14 @@ def person_of(
 
     kind = dialect.kind(declared)
     texts = ["", *map(stripped, missing_values)]
+    if not dialect.without_nul and any("\0" in text for text in texts):
+        return None
     if isinstance(kind, Integers):
         identity: Expr = column_of(column)
         nobody = [number(int(text)) for text in texts if kind.of_text(text) is not None]
     elif isinstance(kind, Texts):
-        identity = dialect.trimmed(dialect.text(column_of(column)))
-        nobody = [exp.Literal.string(text) for text in texts if not (dialect.without_nul and "\0" in text)]
+        identity = dialect.bare(column_of(column))
+        nobody = [dialect.constant(text, kind) for text in texts if not (dialect.without_nul and "\0" in text)]
     else:
         return None
     named: Expr = exp.Not(this=exp.Is(this=identity.copy(), expression=exp.null()))
@@ -95,7 +97,7 @@ class Relation:
     """A table in a database, its columns compiled, and whose records they are where the schema names a unit."""
 
     dialect: Dialect
-    parts: tuple[str, ...]
+    table: Expr
     columns: tuple[Coded, ...]
     person: Person | None
     order_by: tuple[str, ...]
@@ -139,7 +141,7 @@ class Relation:
                 times = exp.Mul(this=exp.paren(joint), expression=number(sizes[axis]))
                 joint = exp.Add(this=times, expression=_column(_name("axis", axis)))
             one = exp.select(number(place), joint, exp.Count(this=exp.Star()))
-            selects.append(one.from_(exp.to_identifier(_AXES, quoted=True)).group_by(number(2)))
+            selects.append(one.from_(exp.to_identifier(_AXES, quoted=True)).group_by(joint.copy()))
         found: Expr = selects[0]
         for one in selects[1:]:
             found = exp.Union(this=found, expression=one, distinct=False)
@@ -201,10 +203,10 @@ class Relation:
         chosen = range(len(self.columns)) if self.person is not None else sorted(used)
         cells = [_named(self.columns[place].expression.copy(), _name("cell", place)) for place in chosen]
         if self.person is None:
-            return exp.select(*cells or [number(0)]).from_(named_table(self.parts))
+            return exp.select(*cells or [number(0)]).from_(self.table.copy())
         cells.append(_named(self.person.identity.copy(), _PERSON))
         cells += [_named(column_of(name), _name("order", place)) for place, name in enumerate(self.order_by)]
-        return exp.select(*cells).from_(named_table(self.parts)).where(self.person.named.copy())
+        return exp.select(*cells).from_(self.table.copy()).where(self.person.named.copy())
 
     def _ranked(self, person: Person) -> Select:
         """Return each person's first records, in the order that reading gives them."""

@@ -24,6 +24,7 @@ from panbayes.tables.sql.dialect import Dialect
 __all__ = [
     "INSTALL",
     "OPTIONS",
+    "Database",
     "Rows",
     "Session",
     "answered",
@@ -68,13 +69,20 @@ class Session(Protocol):
         """Yield what a statement gives: first so many integers, none of them missing, then columns as they are."""
 
 
-def driver(module: str, *, argument: str, what: str) -> Any:
+class Database(Session, Protocol):
+    """An open database, before its table is chosen."""
+
+    def describe(self, parts: tuple[str, ...], /) -> None:
+        """Look at a table: from then on :attr:`types` are those of its columns."""
+
+
+def driver(module: str, *, argument: str, what: str, remedy: str = INSTALL) -> Any:
     """Return a module that speaks to a database, or say how it is installed."""
     try:
         import_module("sqlglot")
         return import_module(module)
     except ImportError:
-        raise InputError(argument, found=f"{what} tables need a driver that is not installed", remedy=INSTALL) from None
+        raise InputError(argument, found=f"{what} tables need a driver that is not installed", remedy=remedy) from None
 
 
 @contextmanager

@@ -57,6 +57,8 @@ class _DuckDB(Dialect):
     def raw(self, column: Expr, declared: str, /) -> Expr:
         from sqlglot import exp
 
+        if declared == "VARCHAR":
+            return self.text(column)
         return exp.cast(column, "VARCHAR") if declared in _AS_TEXT else column
 
     def text(self, column: Expr) -> Expr:

@@ -64,7 +64,7 @@ class _PostgreSQL(Dialect):
         if _NUMERIC.fullmatch(declared):
             return _number_text(column)
         if isinstance(kind, Texts):
-            return exp.cast(column, "TEXT")
+            return self.text(column)
         if not isinstance(kind, Days | Stamps):
             return column
         # Drivers do not hold all moments; one that no calendar here holds stands for every other such.

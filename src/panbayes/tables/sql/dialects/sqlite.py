@@ -49,7 +49,7 @@ class Sqlite(Dialect):
 
     def raw(self, column: Expr, _declared: str, /) -> Expr:
         """Return a column as it is."""
-        return column
+        return super().text(column)
 
     def text(self, column: Expr) -> Expr:
         """Return texts, which are never taken for numbers."""

@@ -15,10 +15,10 @@ from panbayes.tables.sources.source import Opened
 from panbayes.tables.sql.coding import named_table
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.dialects.duckdb import DUCKDB
-from panbayes.tables.sql.session import OPTIONS, Rows, arrow_rows, broken, driver, no_table, table_parts, told
+from panbayes.tables.sql.session import OPTIONS, Database, Rows, arrow_rows, broken, driver, no_table, table_parts, told
 from panbayes.tables.sql.table import SqlTable
 
-__all__ = ["open_table"]
+__all__ = ["open_database", "open_table"]
 
 
 class _Session:
@@ -48,10 +48,8 @@ class _Session:
 
 
 @contextmanager
-def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
-    """Open a table or view until the block ends. A file that is not there is not made."""
-    address.check_options(OPTIONS, required=("table",), argument=argument)
-    parts = table_parts(address, argument=argument)
+def open_database(address: Address, *, argument: str) -> Iterator[Database]:
+    """Open a file until the block ends. One that is not there is not made."""
     module = driver("duckdb", argument=argument, what="DuckDB")
     if not address.file.is_file():
         raise InputError(argument, found="names a file that is not there", remedy="check the path")
@@ -67,6 +65,14 @@ def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
     with connection:
         with told((module.Error,), unopened):
             connection.execute("BEGIN TRANSACTION")
-        session = _Session(connection, (module.Error,), argument)
-        session.describe(parts)
-        yield SqlTable(session, address, argument=argument)
+        yield _Session(connection, (module.Error,), argument)
+
+
+@contextmanager
+def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
+    """Open a table or view until the block ends."""
+    address.check_options(OPTIONS, required=("table",), argument=argument)
+    parts = table_parts(address, argument=argument)
+    with open_database(address, argument=argument) as database:
+        database.describe(parts)
+        yield SqlTable(database, named_table(parts), address, argument=argument)

@@ -16,13 +16,13 @@ import pyarrow as pa
 from panbayes.errors import InputError
 from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.source import Opened
-from panbayes.tables.sql.coding import plain_table
+from panbayes.tables.sql.coding import named_table, plain_table
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.dialects.postgresql import POSTGRESQL
-from panbayes.tables.sql.session import OPTIONS, Rows, arrow_rows, broken, driver, no_table, table_parts, told
+from panbayes.tables.sql.session import OPTIONS, Database, Rows, arrow_rows, broken, driver, no_table, table_parts, told
 from panbayes.tables.sql.table import SqlTable
 
-__all__ = ["open_table"]
+__all__ = ["open_database", "open_table"]
 
 _BEGINNING: Final = (
     "SET client_min_messages = error",
@@ -31,6 +31,8 @@ _BEGINNING: Final = (
     "SET TimeZone = 'UTC'",
     "SET work_mem = '64MB'",
     "SET default_transaction_read_only = on",
+    # Statements here go through whole tables; without statistics the planner would join those row by row.
+    "SET enable_nestloop = off",
     "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
 )
 _OLDEST: Final = 140_000
@@ -100,10 +102,8 @@ def _locator(address: Address) -> str:
 
 
 @contextmanager
-def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
-    """Open a table or view until the block ends."""
-    address.check_options(OPTIONS, required=("table",), argument=argument)
-    parts = table_parts(address, argument=argument)
+def open_database(address: Address, *, argument: str) -> Iterator[Database]:
+    """Open a database until the block ends."""
     module = driver("adbc_driver_postgresql.dbapi", argument=argument, what="PostgreSQL")
     unreached = InputError(
         argument,
@@ -116,5 +116,14 @@ def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
         session = _Session(connection, (module.Error,), argument)
         with told((module.Error, OSError), unreached):
             session.begin()
-        session.describe(parts)
-        yield SqlTable(session, address, argument=argument)
+        yield session
+
+
+@contextmanager
+def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
+    """Open a table or view until the block ends."""
+    address.check_options(OPTIONS, required=("table",), argument=argument)
+    parts = table_parts(address, argument=argument)
+    with open_database(address, argument=argument) as database:
+        database.describe(parts)
+        yield SqlTable(database, named_table(parts), address, argument=argument)

@@ -17,6 +17,7 @@ from panbayes.errors import InputError
 from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.batch import BATCH_RECORDS, Column
 from panbayes.tables.sources.source import Opened
+from panbayes.tables.sql.coding import named_table
 from panbayes.tables.sql.dialect import Dialect
 from panbayes.tables.sql.dialects.sqlite import STRICT, Sqlite
 from panbayes.tables.sql.session import OPTIONS, Rows, answered, broken, driver, no_table, table_parts, told
@@ -101,4 +102,4 @@ def open_table(address: Address, *, argument: str) -> Iterator[Opened]:
             connection.execute("BEGIN")
             session = _Session(connection, argument)
         session.describe(parts)
-        yield SqlTable(session, address, argument=argument)
+        yield SqlTable(session, named_table(parts), address, argument=argument)
