@@ -3,7 +3,8 @@
 In Markdown, ``python`` blocks run in order in one namespace per file, in an empty folder; one that names a file after
 the language is written to that file instead. In ``console`` blocks the
 lines after ``$ `` are run in that folder, by a shell where they need one, and their output must be what is printed
-below them; a line ``...`` stands for any lines, and ``...`` within a line for the rest of it.
+below them; a line ``...`` stands for any lines, and ``...`` within a line for the rest of it. A ``console`` block that
+asks Spark (``spark://``) is left out where it cannot be run, and the test says so.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.running import run_line
+from tests.spark_here import why_no_spark
 from tests.test_architecture import MODULES, module_name
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,8 +40,11 @@ def test_snippets(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     text = page.read_text(encoding="utf-8")
     if "--at daily" in text:
         wait_for_tomorrow()
+    left_out = False
     for kind, file, body in BLOCK.findall(text):
-        if file:
+        if kind == "console" and re.search(r"^\$ .*spark://", body, re.MULTILINE) and why_no_spark():
+            left_out = True
+        elif file:
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / file).write_text(body, encoding="utf-8")
         elif kind == "python":
@@ -48,6 +53,8 @@ def test_snippets(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             namespace = runpy.run_path(str(snippet), init_globals=namespace)
         else:
             run_console(body, tmp_path)
+    if left_out:
+        pytest.skip(f"blocks that ask Spark are left out: {why_no_spark()}")
 
 
 def wait_for_tomorrow() -> None:

@@ -137,7 +137,7 @@ class Address:
     @property
     def place(self) -> Address:
         """What table this is, however and whenever it is read: without options of :data:`READING`, path resolved."""
-        options = tuple((name, value) for name, value in self.options if name not in READING)
+        options = tuple((name, value) for name, value in self._from(Path()).options if name not in READING)
         if self.scheme not in ON_DISK:
             return replace(self, user="", host=self.host.lower(), options=options)
         return replace(self, user="", host="", path=str(self.file.resolve()), options=options)
@@ -145,8 +145,13 @@ class Address:
     def within(self, folder: Path) -> Address:
         """Return the address of what lies on this machine, its path taken from ``folder``; any other as it is."""
         if self.scheme not in ON_DISK:
-            return self
+            return self._from(folder)
         return replace(self, host="", path=str((folder / self.file).absolute()))
+
+    def _from(self, folder: Path) -> Address:
+        """Return the address with the option ``path``, if it has one, taken from ``folder``."""
+        path = self.option("path")
+        return self if path is None else self.having(path=str((folder / path).absolute()))
 
     def __str__(self) -> str:
         """Return the text of the address: it names the table in messages."""
