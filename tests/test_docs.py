@@ -4,7 +4,8 @@ In Markdown, ``python`` blocks run in order in one namespace per file, in an emp
 the language is written to that file instead. In ``console`` blocks the
 lines after ``$ `` are run in that folder, by a shell where they need one, and their output must be what is printed
 below them; a line ``...`` stands for any lines, and ``...`` within a line for the rest of it. A block that says
-``needs=postgresql`` finds a server, and is left out where none is installed.
+``needs=postgresql`` finds a server, and one that says ``needs=spark`` is run where Spark is; elsewhere they are left
+out, and the test says so.
 """
 
 from __future__ import annotations
@@ -15,17 +16,26 @@ import os
 import re
 import runpy
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.postgres import POSTGRES, programs
 from tests.running import run_line
+from tests.spark_here import why_no_spark
 from tests.test_architecture import MODULES, module_name
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```(python|console)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def why_no_postgresql() -> str | None:
+    return None if programs() else "PostgreSQL is not installed"
+
+
+NEEDS: dict[str, Callable[[], str | None]] = {"needs=postgresql": why_no_postgresql, "needs=spark": why_no_spark}
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if p.name != "__main__.py"], ids=module_name)
@@ -41,14 +51,17 @@ def test_snippets(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     text = page.read_text(encoding="utf-8")
     if "--at daily" in text:
         wait_for_tomorrow()
+    left_out: list[str] = []
     for kind, file, body in BLOCK.findall(text):
-        if file == "needs=postgresql":
-            there = programs()
-            if there is None:
-                continue
-            monkeypatch.setenv("PATH", f"{there}{os.pathsep}{os.environ['PATH']}")
+        why = NEEDS[file]() if file in NEEDS else None
+        if why is not None:
+            left_out.append(why)
+        elif file == "needs=postgresql":
+            monkeypatch.setenv("PATH", f"{programs()}{os.pathsep}{os.environ['PATH']}")
             for name, value in POSTGRES.environment.items():
                 monkeypatch.setenv(name, value)
+            run_console(body, tmp_path)
+        elif file in NEEDS:
             run_console(body, tmp_path)
         elif file:
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
@@ -59,6 +72,8 @@ def test_snippets(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             namespace = runpy.run_path(str(snippet), init_globals=namespace)
         else:
             run_console(body, tmp_path)
+    if left_out:
+        pytest.skip(f"some blocks are left out: {'; '.join(left_out)}")
 
 
 def wait_for_tomorrow() -> None:

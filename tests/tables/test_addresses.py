@@ -178,3 +178,10 @@ def test_outputs_do_not_replace_what_an_address_names() -> None:
     assert found == [Path("a.db"), Path("b.csv")]
     assert "sqlite" in ON_DISK
     assert is_address("sqlite://a.db?table=t")
+
+
+def test_files_that_others_read_are_found_from_the_folder_of_who_names_them(tmp_path: Path) -> None:
+    given = parse("spark:///?order_by=day&path=people/*.parquet")
+    assert given.within(tmp_path) == parse(f"spark:///?order_by=day&path={tmp_path}/people/*.parquet")
+    assert given.within(Path()).place == given.place == parse(f"spark:///?path={Path.cwd()}/people/*.parquet").place
+    assert parse("spark://a.b.c").within(tmp_path) == parse("spark://a.b.c")

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from panbayes._version import __version__
 from panbayes.errors import InputError
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
@@ -26,8 +28,10 @@ from panbayes.tables.marks import mark_of
 from panbayes.tables.remote import RemoteTable, remote_table
 from panbayes.tables.sources.batch import Batch, Column
 from panbayes.tables.sources.dispatch import counted_there, frame_kind, open_source, read_columns, read_frame, sources
+from panbayes.tables.spark.blocks import blocks_of
 from panbayes.tables.spark.coded import Coded
 from panbayes.tables.spark.coding import OTHER_VERSION, Coding
+from panbayes.tables.spark.cutting import first_of_each, records_of
 from panbayes.tables.spark.order_keys import value_keys
 from panbayes.tables.spark.questions import Counts
 from panbayes.tables.table import Table
@@ -107,8 +111,14 @@ def test_counts_parities_and_marks_are_those_in_memory(
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("order_by", [(), ("day",)])
 def test_each_person_has_the_first_records_in_the_order_of_their_own(
-    way: str, order_by: tuple[str, ...], spark: SparkSession, tmp_path: Path, stack: ExitStack
+    way: str,
+    order_by: tuple[str, ...],
+    spark: SparkSession,
+    tmp_path: Path,
+    stack: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("panbayes.tables.spark.opening.PART_RECORDS", 700)
     frame = records(2000)
     everything = Table.read(frame, SCHEMA).codes
     keys = [*everything[::-1], *([frame["day"].to_physical().to_numpy()] if order_by else [])]
@@ -174,31 +184,37 @@ def test_nothing_is_kept_when_the_table_is_closed(spark: SparkSession, tmp_path:
 
     before = kept()
     with ExitStack() as stack:
-        found = counter(given("files", records(100), spark, tmp_path), PEOPLE, stack)
-        assert kept() == before + 2
+        assert counter(given("files", records(100), spark, tmp_path), SCHEMA, stack).marks()
+        assert kept() == before, "files are read again"
+        assert counter(given("files", records(100), spark, tmp_path), PEOPLE, stack).marks()
+        assert kept() == before + 1, "but not cut again"
+        found = counter(given("frame", records(100), spark, tmp_path), PEOPLE, stack)
+        assert kept() == before + 3
         found.marks()
-        assert kept() == before + 1, "what all records are known by is known"
+        assert kept() == before + 2, "what all records are known by is known"
     assert kept() == before
 
 
-def lost(found: RemoteTable) -> Coded:
-    """Have Spark lose the blocks, as it does with the machine that kept them."""
-    coded = vars(found)["_kept"]
+def lose(found: RemoteTable) -> None:
+    """Have Spark lose all blocks, as it does with the machines that kept them."""
+    coded, whole = vars(found)["_kept"], vars(found)["_whole"]
     assert isinstance(coded, Coded)
     coded.frame.unpersist(True)
-    return coded
+    if whole is not None:
+        lose(whole)
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, PEOPLE])
 @pytest.mark.parametrize("way", WAYS)
 def test_records_that_are_computed_again_are_those_of_before_or_none(
-    way: str, spark: SparkSession, tmp_path: Path, stack: ExitStack
+    way: str, schema: Schema, spark: SparkSession, tmp_path: Path, stack: ExitStack
 ) -> None:
     frame = records(400)
-    found = counter(given(way, frame, spark, tmp_path), SCHEMA, stack)
+    found = counter(given(way, frame, spark, tmp_path), schema, stack)
     wanted = found.count(PAIRS).flat.tolist()
-    lost(found)
+    lose(found)
     assert found.count(PAIRS).flat.tolist() == wanted
-    lost(found)
+    lose(found)
     for name in ("a", "b"):
         frame.sample(fraction=1, shuffle=True, seed=3)[:200].write_parquet(tmp_path / "people" / f"{name}.parquet")
     with pytest.raises(InputError) as caught:
@@ -261,7 +277,7 @@ def test_no_text_of_an_error_leaves_the_workers(spark: SparkSession, tmp_path: P
 def test_workers_of_another_version_do_not_count(
     spark: SparkSession, tmp_path: Path, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = counter(given("files", records(40), spark, tmp_path), SCHEMA, stack)
+    found = counter(given("frame", records(40), spark, tmp_path), SCHEMA, stack)
     monkeypatch.setattr("panbayes.tables.spark.coded.__version__", "0")
     with pytest.raises(InputError, match="Spark's workers have another version of panbayes"):
         found.count(PAIRS)
@@ -301,6 +317,29 @@ def test_a_missing_library_is_named_with_the_command(tmp_path: Path, monkeypatch
         pytest.raises(InputError, match=r"needs pyspark, which is not installed; run: pip install 'panbayes\[spark\]'"),
     ):
         counter(f"spark:///?path={tmp_path}/a.parquet", SCHEMA, stack)
+
+
+@pytest.mark.parametrize("schema", [PEOPLE, Schema("n", ATTRIBUTES[:2], unit=Unit("who", 3))])
+def test_first_records_are_cut_wherever_batches_end(schema: Schema, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert schema.unit is not None
+    monkeypatch.setattr("panbayes.tables.spark.cutting.BATCH_RECORDS", 50)
+    frame = records(400)
+    table = Table.read(frame, Schema("e", schema.attributes))
+    columns = {name: Column(frame[name]) for name in (*schema.names, "who")}
+    coding = Coding(schema, {name: name for name in columns}, (), b"k" * 32)
+    blocks = [block.row() for block in coding.blocks([Batch(columns, 400)])]
+    rows = pa.Table.from_batches(list(records_of(schema, __version__, iter(blocks))))
+    ordered = rows.sort_by([("person", "ascending"), ("place", "ascending"), ("codes", "ascending")]).combine_chunks()
+    kept, persons = first_records(frame["who"][np.lexsort([*table.codes[::-1]])], schema.unit.max_records, ("?",))
+    wanted = table.codes[:, np.lexsort([*table.codes[::-1]])][:, kept]
+    for size in (1, 2, 7, 64, 1000):
+        batches = iter(ordered.to_batches(max_chunksize=size))
+        made = list(first_of_each(schema, schema.unit.max_records, __version__, batches))
+        found = [block for block, _ in blocks_of(schema, iter(made))]
+        assert sum(block.persons for block in found) == persons
+        assert max(block.records for block in found) <= 50
+        codes = np.concatenate([block.codes for block in found], axis=1)
+        assert sorted(codes.T.tolist()) == sorted(wanted.T.tolist())
 
 
 def test_keys_are_in_the_order_of_values() -> None:

@@ -38,7 +38,7 @@ READING: Final = ("features", "order_by", "pushdown", "schema_id", "snapshot", "
 OMOP: Final = {"omop+duckdb": "main", "omop+postgresql": "public"}
 """Schemes of OMOP databases, each with the schema where the tables of the data model lie unless another is named."""
 
-_PATHS: Final = ("features",)
+_PATHS: Final = ("features", "path")
 """Options that are paths on this machine."""
 
 
@@ -154,7 +154,8 @@ class Address:
         All that can be asked of an OMOP database by one feature file or another is about the same people. So its place
         is that of the tables of the data model, whose schema is always named, in small letters as databases fold them.
         """
-        options = tuple((name, value) for name, value in self.options if name not in READING)
+        paths = {name: str(Path(value).resolve()) for name, value in self.options if name in _PATHS}
+        options = tuple((name, paths.get(name, value)) for name, value in self.options if name not in READING)
         if self.scheme in OMOP:
             options = (("schema", (self.option("schema") or OMOP[self.scheme]).lower()),)
         if self.scheme not in ON_DISK:

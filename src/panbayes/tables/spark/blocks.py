@@ -80,17 +80,21 @@ class Block:
         """The number of records."""
         return int(self.codes.shape[1])
 
-    def row(self) -> Any:
-        """Return the block as a record batch of one row."""
-        import pyarrow as pa
-
-        codes = self.codes.tobytes()
-        digest = hashlib.blake2b(codes, digest_size=16)
+    def totals(self) -> Totals:
+        """Return the totals of this block."""
+        digest = hashlib.blake2b(self.codes.tobytes(), digest_size=16)
         digest.update(self.people)
         for place in self.places:
             digest.update(struct.pack("<Q", len(place)) + place)
         low, high = struct.unpack("<qq", digest.digest())
-        whole = [self.records, self.persons, low, high]
+        return Totals(self.records, self.persons, low, high)
+
+    def row(self) -> Any:
+        """Return the block as a record batch of one row."""
+        import pyarrow as pa
+
+        codes, totals = self.codes.tobytes(), self.totals()
+        whole = [totals.records, totals.persons, totals.low, totals.high]
         columns: list[Any] = [pa.array([number], pa.int64()) for number in whole]
         columns += [pa.array([codes], pa.binary()), pa.array([self.people], pa.binary())]
         columns += [pa.array([list(self.places)], pa.list_(pa.binary()))]

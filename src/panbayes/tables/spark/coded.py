@@ -1,20 +1,25 @@
-"""Coded blocks that Spark keeps: one state of the records for all questions of a study.
+"""One state of the records for all questions of a study, whose answers add up over what Spark's workers have.
 
-The blocks are kept by Spark's workers, in memory and where that does not suffice on their local disks, as long as the
-table is open. That is a copy of records as codes, as the file is that a large table is spooled to on one machine; where
+*Files* are pinned: every question is one pass over them, in which the workers read, encode and count, and nothing of
+the records stays anywhere. That costs less than to have Spark keep the codes, which it copies several times.
+
+What comes out of a *data frame*, or is cut by person, is kept as coded blocks by Spark's workers, in memory and where
+that does not suffice on their local disks, as long as the table is open: a table behind a catalog may change between
+two questions. That is a copy of records as codes, as the file is that a large table is spooled to on one machine; where
 people are told, 16 keyed bytes stand for each. (``spark.io.encryption.enabled`` has Spark encrypt what it writes.)
 
-Spark computes a block again when the machine that kept it is lost, and a table behind a catalog may have changed by
-then. So every answer comes with the sum of the digests of the blocks it was counted on, and only one that was counted
-on the very blocks of the first is taken; else the table is not available.
+Spark computes a block again when the machine that kept it is lost, and a table may have changed by then. So every
+answer comes with the sum of the digests of the blocks it was counted on, and only one that was counted on the very
+blocks of the first is taken; else the table is not available.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +29,9 @@ from panbayes.errors import InputError
 from panbayes.schema.schema import Schema
 from panbayes.tables.codes import code_type
 from panbayes.tables.spark.blocks import Totals
-from panbayes.tables.spark.questions import ANSWER, Question, answer, unpacked
+from panbayes.tables.spark.coding import Coding
+from panbayes.tables.spark.parquet_parts import Piece
+from panbayes.tables.spark.questions import ANSWER, Question, answer, answer_files, unpacked
 from panbayes.tables.spark.session import spark_errors, without_warnings
 from panbayes.tables.table import Table
 
@@ -36,23 +43,34 @@ __all__ = ["Coded"]
 
 @dataclass(slots=True, eq=False, repr=False)
 class Coded:
-    """A data frame of blocks under a schema. ``totals`` and ``parts`` are known after the first question."""
+    """Records under a schema: ``work`` makes of a question what is done with ``frame``, partition by partition.
+
+    ``totals`` and ``parts`` are known after the first question.
+    """
 
     frame: DataFrame
+    work: Callable[[Question], Callable[[Iterator[Any]], Iterator[Any]]]
     schema: Schema
     argument: str
     totals: Totals | None = None
     parts: int = 1
     _kept: bool = field(default=False)
 
-    def keep(self) -> Coded:
-        """Have Spark keep the blocks once they are computed."""
+    @classmethod
+    def of_files(cls, numbers: DataFrame, coding: Coding, tasks: Sequence[Sequence[Piece]], argument: str) -> Coded:
+        """Return what reads files anew for every question; ``numbers`` are those of the tasks."""
+        return cls(numbers, lambda question: partial(answer_files, coding, tasks, question), coding.schema, argument)
+
+    @classmethod
+    def kept(cls, blocks: DataFrame, schema: Schema, argument: str) -> Coded:
+        """Return what has Spark keep blocks, once they are computed."""
         from pyspark import StorageLevel
 
-        with self._asked():
-            self.frame = self.frame.persist(StorageLevel.MEMORY_AND_DISK)
-        self._kept = True
-        return self
+        made = cls(blocks, lambda question: partial(answer, schema, question, __version__), schema, argument)
+        with made._asked():
+            made.frame = blocks.persist(StorageLevel.MEMORY_AND_DISK)
+        made._kept = True
+        return made
 
     def forget(self) -> None:
         """Let the blocks go."""
@@ -70,9 +88,8 @@ class Coded:
 
     def ask(self, question: Question) -> NDArray[np.int64]:
         """Return the answer of all blocks together."""
-        work = partial(answer, self.schema, question, __version__)
         with self._asked(), without_warnings():
-            rows = self.frame.mapInArrow(work, ANSWER).collect()
+            rows = self.frame.mapInArrow(self.work(question), ANSWER).collect()
         totals = sum((Totals(*row[:4]) for row in rows), start=Totals())
         if self.totals is None:
             self.totals, self.parts = totals, max(len(rows), 1)

@@ -28,7 +28,7 @@ from panbayes.tables.spark.order_keys import value_keys
 from panbayes.tables.spark.parquet_parts import Piece
 from panbayes.tables.texts import as_text
 
-__all__ = ["OTHER_VERSION", "Coding", "code_files", "code_frame", "gathered", "hand_over", "ready"]
+__all__ = ["OTHER_VERSION", "Coding", "code_files", "code_frame", "file_blocks", "gathered", "hand_over", "ready"]
 
 OTHER_VERSION: Final = "panbayes: another version"
 """What a worker raises that has another version of panbayes than who asks."""
@@ -102,13 +102,17 @@ def ready(version: str) -> None:
 def code_files(coding: Coding, tasks: Sequence[Sequence[Piece]], batches: Iterator[Any]) -> Iterator[Any]:
     """Encode the files of the tasks whose numbers Spark hands out."""
     with unquoted():
-        ready(coding.version)
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                # One after the other through one encoder, so that it remembers what it has encoded.
-                pieces = (piece.batches(coding.names, argument="path") for piece in tasks[number])
-                for block in coding.blocks(one for found in pieces for one in found):
-                    yield block.row()
+        for block in file_blocks(coding, tasks, batches):
+            yield block.row()
+
+
+def file_blocks(coding: Coding, tasks: Sequence[Sequence[Piece]], batches: Iterator[Any]) -> Iterator[Block]:
+    """Yield the blocks of the tasks whose numbers Spark hands out, each good until the next is asked for."""
+    ready(coding.version)
+    numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+    pieces = (piece.batches(coding.names, argument="path") for number in numbers for piece in tasks[number])
+    # One after the other through one encoder, so that it remembers what it has encoded.
+    return coding.blocks(one for found in pieces for one in found)
 
 
 def code_frame(coding: Coding, batches: Iterator[Any]) -> Iterator[Any]:

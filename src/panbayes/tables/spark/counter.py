@@ -28,16 +28,23 @@ MOST_BYTES: Final = 2**28
 
 
 class SparkCounter(RemoteTable):
-    """Counts the blocks ``kept``; ``whole`` counts those of all records, where a privacy unit left some out."""
+    """Counts the records ``kept``; ``whole`` counts all of them, where a privacy unit left some out."""
 
-    def __init__(self, kept: Coded, whole: SparkCounter | None = None) -> None:
-        """Count each attribute once, to know how many records there are: it makes Spark compute the blocks."""
+    def __init__(self, kept: Coded, whole: SparkCounter | None = None, *, records: int | None = None) -> None:
+        """Where nobody knows the number of ``records``, count each attribute: it makes Spark compute the blocks."""
         self._kept = kept
         self._whole = whole
         self._schema = kept.schema
-        self._ones = _ones(kept)
-        if self._totals.records > MAX_RECORDS:
+        self._records = sum(self._ones[0]) if records is None else records
+        if self._records > MAX_RECORDS:
             raise InputError(kept.argument, found=f"has over {MAX_RECORDS:,} records", remedy="give fewer records")
+
+    @cached_property
+    def _ones(self) -> list[list[int]]:
+        """How often each value of each attribute occurs."""
+        sizes = self._schema.sizes
+        flat = self._kept.ask(Counts(tuple((a,) for a in range(len(sizes))), None, sum(sizes)))
+        return [part.tolist() for part in np.split(flat, np.cumsum(sizes)[:-1])]
 
     @property
     def _totals(self) -> Totals:
@@ -47,7 +54,7 @@ class SparkCounter(RemoteTable):
     def facts(self) -> Facts:
         """The schema, and how many records and people there are."""
         persons = None if self._whole is None else self._totals.persons
-        return Facts(self._schema, self._totals.records, persons)
+        return Facts(self._schema, self._records, persons)
 
     def count(
         self,
@@ -97,16 +104,9 @@ class SparkCounter(RemoteTable):
         order = attribute_order(self._ones)
         sums = RecordSums(order)
         found = self._kept.ask(Sums(tuple(tuple(alike) for alike in order)))
-        sums.add_sums(found.view(np.uint64), self._totals.records)
+        sums.add_sums(found.view(np.uint64), self._records)
         marks = {sums.mark()}
         if self._whole is not None:
             marks.update(self._whole.marks())
             self._whole.forget()
         return tuple(sorted(marks))
-
-
-def _ones(coded: Coded) -> list[list[int]]:
-    """Count the values of each attribute."""
-    sizes = coded.schema.sizes
-    flat = coded.ask(Counts(tuple((a,) for a in range(len(sizes))), None, sum(sizes)))
-    return [part.tolist() for part in np.split(flat, np.cumsum(sizes)[:-1])]

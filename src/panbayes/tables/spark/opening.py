@@ -80,29 +80,36 @@ class _SparkTable:
         unit = schema.unit
         key = None if unit is None else os.urandom(_KEY_BYTES)
         coding = Coding(schema, dict(columns), self._order_by, key)
-        coded = self._keep(self._coded(coding), schema)
-        whole = SparkCounter(coded)
+        blocks, whole = self._whole(coding)
         if unit is None:
             return whole
         with self._errors(), without_warnings():
-            records = coded.frame.mapInArrow(partial(records_of, schema, __version__), RECORD)
+            records = blocks.mapInArrow(partial(records_of, schema, __version__), RECORD)
             parts = -(-max(whole.facts.records, 1) // PART_RECORDS)
             ordered = records.repartition(parts, "person").sortWithinPartitions("person", "place", "codes")
             first = ordered.mapInArrow(partial(first_of_each, schema, unit.max_records, __version__), BLOCK)
         return SparkCounter(self._keep(first, schema), whole)
 
-    def _coded(self, coding: Coding) -> DataFrame:
+    def _whole(self, coding: Coding) -> tuple[DataFrame, SparkCounter]:
+        """Return the coded blocks of all records, and what counts them."""
         if not isinstance(self._given, Pieces):
             with self._errors(), without_warnings():
-                return _chosen(self._given, coding.names).mapInArrow(partial(code_frame, coding), BLOCK)
+                blocks = _chosen(self._given, coding.names).mapInArrow(partial(code_frame, coding), BLOCK)
+            coded = self._keep(blocks, coding.schema)
+            return coded.frame, SparkCounter(coded)
         session = self._stack.enter_context(spark_session(self._argument))
         tasks = self._given.tasks
         with self._errors(), without_warnings():
             numbers = session.range(0, len(tasks), 1, max(len(tasks), 1))
-            return numbers.mapInArrow(partial(code_files, coding, tasks), BLOCK)
+            blocks = numbers.mapInArrow(partial(code_files, coding, tasks), BLOCK)
+        # What all records are known by does not depend on whose they are.
+        bare = Coding(coding.schema, coding.columns)
+        coded = Coded.of_files(numbers, bare, tasks, self._argument)
+        records = sum(piece.records for task in tasks for piece in task)
+        return blocks, SparkCounter(coded, records=records)
 
     def _keep(self, frame: DataFrame, schema: Schema) -> Coded:
-        kept = Coded(frame, schema, self._argument).keep()
+        kept = Coded.kept(frame, schema, self._argument)
         self._kept.append(kept)
         return kept
 

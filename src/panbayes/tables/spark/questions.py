@@ -6,7 +6,7 @@ answers of all partitions, in whichever order they come, add up to that of all r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -16,11 +16,23 @@ from numpy.typing import NDArray
 from panbayes.schema.schema import Schema
 from panbayes.tables.counting.block_counts import GroupsOfValues
 from panbayes.tables.marks import RecordSums
-from panbayes.tables.spark.blocks import Totals, blocks_of, unquoted
-from panbayes.tables.spark.coding import ready
+from panbayes.tables.spark.blocks import Block, Totals, blocks_of, unquoted
+from panbayes.tables.spark.coding import Coding, file_blocks, ready
+from panbayes.tables.spark.parquet_parts import Piece
 from panbayes.tables.table import Table
 
-__all__ = ["ANSWER", "Counts", "Grouped", "Parities", "Question", "Sums", "answer", "grouped", "unpacked"]
+__all__ = [
+    "ANSWER",
+    "Counts",
+    "Grouped",
+    "Parities",
+    "Question",
+    "Sums",
+    "answer",
+    "answer_files",
+    "grouped",
+    "unpacked",
+]
 
 ANSWER: Final = "records bigint, persons bigint, low bigint, high bigint, answer binary"
 """The columns of a partition's answer."""
@@ -87,24 +99,37 @@ class Sums:
 
 
 def answer(schema: Schema, question: Question, version: str, batches: Iterator[Any]) -> Iterator[Any]:
-    """Answer for the blocks of a partition."""
-    import pyarrow as pa
-
+    """Answer for the blocks of a partition that Spark keeps."""
     with unquoted():
         ready(version)
-        totals = Totals()
-        found: NDArray[np.int64] | None = None
-        for block, own in blocks_of(schema, batches):
-            part = question.of(Table(schema, block.codes))
-            found = part if found is None else found + part
-            totals += own
-        if found is not None:
-            numbers = (totals.records, totals.persons, totals.low, totals.high)
-            columns = [pa.array([number], pa.int64()) for number in numbers]
-            yield pa.RecordBatch.from_arrays(
-                [*columns, pa.array([_packed(found)], pa.binary())],
-                names=["records", "persons", "low", "high", "answer"],
-            )
+        yield from _answered(schema, question, blocks_of(schema, batches))
+
+
+def answer_files(
+    coding: Coding, tasks: Sequence[Sequence[Piece]], question: Question, batches: Iterator[Any]
+) -> Iterator[Any]:
+    """Read and encode the files of the tasks whose numbers Spark hands out, and answer for them."""
+    with unquoted():
+        blocks = file_blocks(coding, tasks, batches)
+        yield from _answered(coding.schema, question, ((block, block.totals()) for block in blocks))
+
+
+def _answered(schema: Schema, question: Question, blocks: Iterable[tuple[Block, Totals]]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    totals = Totals()
+    found: NDArray[np.int64] | None = None
+    for block, own in blocks:
+        part = question.of(Table(schema, block.codes))
+        found = part if found is None else found + part
+        totals += own
+    if found is not None:
+        numbers = (totals.records, totals.persons, totals.low, totals.high)
+        columns: list[Any] = [pa.array([number], pa.int64()) for number in numbers]
+        yield pa.RecordBatch.from_arrays(
+            [*columns, pa.array([_packed(found)], pa.binary())],
+            names=["records", "persons", "low", "high", "answer"],
+        )
 
 
 def _packed(numbers: NDArray[np.int64]) -> bytes:
