@@ -32,7 +32,7 @@ from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.ledger import Ledger
-from panbayes.consortium.holder.ledger.transaction import Transaction
+from panbayes.consortium.holder.ledger.transaction import Agreed, Transaction
 from panbayes.consortium.local.learn import learn
 from panbayes.privacy.composition import Parallel, PostProcessed, loss_of
 from tests.consortium.studies import KILLED, Books, tables_for
@@ -53,7 +53,7 @@ def die_at_a_charge(patch: pytest.MonkeyPatch, number: int, *, committed: bool) 
                 os.kill(os.getpid(), signal.SIGKILL)
 
     def recorded(
-        self: Transaction, entry: Entry, *, study: Study, asked: bytes, replied: bytes, asker: str = ""
+        self: Transaction, entry: Entry, *, study: Agreed, asked: bytes, replied: bytes, asker: str = ""
     ) -> None:
         record(self, entry, study=study, asked=asked, replied=replied, asker=asker)
         here.charged = True

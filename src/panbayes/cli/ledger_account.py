@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from panbayes.cli.text import aligned, plural
-from panbayes.consortium.holder.ledger.ledger import Summary
+from panbayes.consortium.holder.ledger.summary import Summary
 
 __all__ = ["account", "facts", "failures", "unsalted"]
 

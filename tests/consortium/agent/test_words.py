@@ -17,7 +17,8 @@ from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.proposals import Proposed, read_study_letter
 from panbayes.consortium.agent.words import Account, consent_words
 from panbayes.consortium.agreement.study import Study, dump_study
-from panbayes.consortium.holder.ledger.ledger import Ledger, Spending, Summary
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.summary import Spending, Summary
 from panbayes.consortium.post.letters import AROUND_BYTES
 from panbayes.consortium.post.words import words_of
 from panbayes.privacy.classes.pure import NOTHING, Pure

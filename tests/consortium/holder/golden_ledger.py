@@ -8,6 +8,7 @@ failed: three to "spring", which the holder has looked at, one to "autumn", and 
 ``version-4.ledger`` is that one after its records came back: marked as records are since, beside the marks it had.
 ``version-5.ledger`` is that one after more has happened: "equinox" was approved, answered, asked for again, refused,
 overran its time, was stopped and resumed; another study was declined, and strangers were not let in.
+``version-6.ledger`` is that one after its dataset was declared, with a δ of its own, and a proposal was charged.
 
 ``grown-4.ledger`` is the one of the first version with an entry of each version from 2 to 4 after its own, each written
 by a panbayes of that time.

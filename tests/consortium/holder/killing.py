@@ -41,7 +41,7 @@ from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger import ledger as ledger_module
 from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.ledger import Ledger
-from panbayes.consortium.holder.ledger.transaction import Transaction
+from panbayes.consortium.holder.ledger.transaction import Agreed, Transaction
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
@@ -80,7 +80,7 @@ class HastyTransaction(Transaction):
 
     pipe = -1
 
-    def record(self, entry: Entry, *, study: Study, asked: bytes, replied: bytes, asker: str = "") -> None:
+    def record(self, entry: Entry, *, study: Agreed, asked: bytes, replied: bytes, asker: str = "") -> None:
         super().record(entry, study=study, asked=asked, replied=replied, asker=asker)
         send(self.pipe, replied)
 

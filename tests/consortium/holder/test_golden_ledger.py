@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from panbayes.consortium.holder.gate import Gate
+from panbayes.consortium.holder.ledger.declaration import Dataset
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
 from panbayes.consortium.holder.ledger.versions import newest
@@ -31,6 +32,7 @@ from panbayes.dp.secure import SecureNoise
 from panbayes.errors import LedgerError
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
+from panbayes.tables.sources.file import File
 from panbayes.tables.table import Table
 from tests.conftest import Panbayes
 from tests.consortium.holder.examples import asked, refused, released, singles, study
@@ -38,6 +40,8 @@ from tests.consortium.holder.golden_ledger import EARLIER, EXCHANGES, FOLDER, Go
 
 RHO = ZeroConcentrated(Fraction(243559, 10**7))
 """What (ε, δ) = (1, 10⁻⁶) grants."""
+
+DECLARED = Dataset(File("/data/golden.csv"), None, changing=False, delta=Fraction(1, 10**6))
 
 
 def test_there_is_one_of_every_version() -> None:
@@ -69,8 +73,9 @@ def test_it_says_what_it_said(way: Callable[[Path], Ledger], golden: Golden, pat
             "tables",
             "choice",
             *["counts"] * (golden.version > 4),
+            *["proposal"] * (golden.version > 5),
         ]
-        assert [entry.events is None for entry in ledger.entries()] == [True] * 8 + [False] * (golden.version > 4)
+        assert [entry.events is None for entry in ledger.entries()] == [True] * 8 + [False] * max(golden.version - 4, 0)
         summary = ledger.summary()
         with ledger.transaction(write=False) as transaction:
             caps = transaction.caps()
@@ -85,8 +90,11 @@ def test_it_says_what_it_said(way: Callable[[Path], Ledger], golden: Golden, pat
     tenth = Pure(Fraction(1, 10))
     assert [study.closed for study in first] == [False, False, False, golden.version > 1]
     assert [(study.name, study.grant, study.spent, study.entries) for study in later] == (
-        [("equinox", tenth, tenth, 1)] if golden.version > 4 else []
+        [("equinox", tenth, tenth, 1), ("bounds of age", tenth, tenth, 1)][: max(golden.version - 4, 0)]
     )
+    assert summary.dataset == (DECLARED if golden.version > 5 else None)
+    assert (summary.blocks, summary.renumbered) == ((), False)
+    assert summary.delta == (Fraction(1, 10**7) if golden.version > 5 else 0)
     assert [(study.name, study.grant, study.spent, study.entries) for study in first] == [
         ("spring", Pure(Fraction(1)), Pure(Fraction(1)), 4),
         ("summer", Pure(Fraction(3, 10)), Pure(Fraction(3, 10)), 1),
@@ -108,6 +116,10 @@ def test_events_and_strangers_are_what_they_were(path: Path, golden: Golden) -> 
     analyst = "SHA256:LAj6vTfBVZxJmZRWVB5uBZGYkXvQhT0FqkCqUQ5AK8w"
     officer = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Yd3Jg0O3C3Wc4q2fZ5yC0d0mJm2m0q8Qb1bV0Gx7u"
     asked_for = decode_question(golden.exchanges[-1].question)
+    proposed, events = events[8:], events[:8]
+    assert [(event.what, event.said) for event in proposed] == (
+        [("answered", {"entry": 10, "received": 184, "sent": 18})] if golden.version > 5 else []
+    )
     equinox, declined = {event.study for event in events[:-1]}, events[-1].study
     assert (equinox, declined) == ({asked_for.study}, "0" * 64)
     assert {event.asker for event in events[:5]} == {analyst}

@@ -17,7 +17,8 @@ from panbayes.cli.text import aligned, emit, plural
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.holder.ledger.cabinet import SUFFIX, Cabinet
 from panbayes.consortium.holder.ledger.chain import loss_text
-from panbayes.consortium.holder.ledger.ledger import Ledger, Summary
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.summary import Summary
 from panbayes.errors import InputError, LedgerError
 from panbayes.privacy.losses import parse_loss
 

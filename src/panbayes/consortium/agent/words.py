@@ -18,7 +18,7 @@ from typing import Final
 
 from panbayes.consortium.agent.proposals import Proposed
 from panbayes.consortium.agreement.study import Study
-from panbayes.consortium.holder.ledger.ledger import Spending, Summary
+from panbayes.consortium.holder.ledger.summary import Spending, Summary
 from panbayes.consortium.post.letters import AROUND_BYTES
 from panbayes.consortium.post.words import words_of
 from panbayes.display import shortened

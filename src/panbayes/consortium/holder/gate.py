@@ -8,11 +8,12 @@
    computed (its :class:`~panbayes.consortium.holder.handler.Handler`). The time this takes follows the length of the
    question, so that nobody can make a holder work for what is not charged;
 3. take the ledger for writing, alone. If the question was answered before, the same bytes go out again, free;
-4. **charge**: the ledger still belongs to these records, the study is neither closed nor paused and has not asked this
-   kind of question too often, its spending stays within its ε, and the *whole* study fits under the holder's cap, so
-   that a study that cannot be finished is refused before it has spent anything. All compared as exact fractions;
-5. write down that an answer is begun, **draw** it with its noise, **store** the reply with the charge, **commit** to
-   disk, and only then
+4. **charge**: the ledger still belongs to these records, which are what the study saw before, the study is neither
+   closed nor paused and has not asked this kind of question too often, its spending stays within its ε, and the *whole*
+   study fits under the holder's cap, so that a study that cannot be finished is refused before it has spent anything.
+   All compared as exact fractions;
+5. write down that an answer is begun, pin what the study sees if the table changes, **draw** the answer with its noise,
+   **store** the reply with the charge, **commit** to disk, and only then
 6. **release**.
 
 Steps 3 to 5 are one transaction: an error, a crash or a power cut anywhere in it leaves nothing charged and nothing
@@ -41,21 +42,23 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.holder.budget import RefusedError, Wanted, check_budget
 from panbayes.consortium.holder.consent import Consent, NoConsentError
+from panbayes.consortium.holder.edition import Edition
 from panbayes.consortium.holder.handler import handler_of
 from panbayes.consortium.holder.ledger.attempts import Attempt
 from panbayes.consortium.holder.ledger.binding import Fingerprint
 from panbayes.consortium.holder.ledger.chain import Charge, reply_digest
 from panbayes.consortium.holder.ledger.fingerprints import anybodys, fingerprint
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.stored_study import promise_of
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.protocol.codec import MalformedError, WrongIdError, decode_question, encode, round_of
 from panbayes.consortium.protocol.envelope import Question, Refusal, RefusalCode, Release
 from panbayes.dp.noise import Noise
 from panbayes.errors import InputError
-from panbayes.privacy.classes.pure import NOTHING
-from panbayes.privacy.loss import Loss, total
+from panbayes.privacy.loss import Loss
 from panbayes.tables.counter import Counter
 from panbayes.tables.reading import SpooledTable
 from panbayes.tables.table import Table
@@ -87,16 +90,6 @@ class Outcome:
         return self.code in ("unavailable", "paused")
 
 
-class _RefusedError(Exception):
-    """The question gets no answer; nothing is charged."""
-
-    def __init__(self, code: RefusalCode, text: str) -> None:
-        """Remember what the asker is told."""
-        self.code: RefusalCode = code
-        self.text = text
-        super().__init__(text)
-
-
 class _UnavailableError(Exception):
     """Something went wrong inside; the cause is for the holder only."""
 
@@ -123,11 +116,13 @@ class Gate:
         report: Report = _silent,
         records: Fingerprint | None = None,
         consent: Consent | None = None,
+        edition: Edition | None = None,
     ) -> None:
         """Stand between the records that ``counter`` counts and the askers of ``study``.
 
         ``records`` is what they are known by; only records at hand, a table or a spooled one, need not say.
         ``consent`` says whether the study may be answered; None where whoever runs this process has decided that.
+        ``edition`` is what the records are of a dataset that changes; None where they are those of a fixed one.
         """
         if ledger.durable != noise.private:
             raise ValueError("a durable ledger and secure noise go together, as do one in memory and simulated noise")
@@ -142,7 +137,8 @@ class Gate:
         self._report = report
         self._consent = consent
         self._records = records or _known_by(counter, durable=ledger.durable)
-        ledger.bind(facts.schema.hash, self._records)
+        self._edition = edition
+        ledger.bind(facts.schema.hash, self._records, placed=edition is not None)
 
     def ask(self, data: bytes, *, asker: str = "") -> bytes:
         """Answer a question; see the module. Never raises for anything that ``data`` may hold."""
@@ -161,7 +157,7 @@ class Gate:
                 return self._refuse(error.id, "wrong-id", str(error))
             except MalformedError as error:
                 return self._refuse("", "malformed", str(error))
-            except _RefusedError as refused:
+            except RefusedError as refused:
                 return self._refuse(question_id, refused.code, refused.text)
         except _UnavailableError as failure:
             self._report(failure.__cause__ or failure)
@@ -171,27 +167,27 @@ class Gate:
         """Check everything that depends on public facts alone."""
         study, schema = self._study, self._facts.schema
         if question.study != study.hash:
-            raise _RefusedError("unknown-study", "this holder has not agreed to a study with this hash")
+            raise RefusedError("unknown-study", "this holder has not agreed to a study with this hash")
         if schema.hash != study.schema.hash:
-            raise _RefusedError(
+            raise RefusedError(
                 "wrong-schema", f"this holder's schema is {schema.hash}, the study's is {study.schema.hash}"
             )
         if "draft" in (schema.status, study.schema.status):
-            raise _RefusedError("wrong-schema", "this holder has not approved the schema: it is a draft")
+            raise RefusedError("wrong-schema", "this holder has not approved the schema: it is a draft")
         if not study.private:
-            raise _RefusedError("not-in-study", f'a study of strategy "{study.strategy}" is not answered here')
+            raise RefusedError("not-in-study", f'a study of strategy "{study.strategy}" is not answered here')
         complaint = study.plan.complaint(question.query)
         if complaint is not None:
-            raise _RefusedError("not-in-study", complaint)
+            raise RefusedError("not-in-study", complaint)
         handler = handler_of(question.query)
         try:
             loss = handler.loss(question.query)
             if not loss.implies(study.grant):
                 # What can never be paid for is looked at no further; what has been spent is compared in the ledger.
-                raise _RefusedError("over-budget", f"the study grants {study.grant}; this question costs {loss}")
+                raise RefusedError("over-budget", f"the study grants {study.grant}; this question costs {loss}")
             handler.check(question.query, schema, self._facts.size)
         except InputError as error:
-            raise _RefusedError("too-large", str(error)) from None
+            raise RefusedError("too-large", str(error)) from None
 
     def _refuse(self, question: str, code: RefusalCode, text: str) -> Outcome:
         """Tell a refusal, unless the study may be told nothing."""
@@ -212,43 +208,39 @@ class Gate:
         kind = handler_of(question.query).kind
         attempt = Attempt.now(study=question.study, name=self._study.name, question=question.id, kind=kind)
         try:
-            while True:
-                with self._ledger.transaction() as transaction:
-                    self._see_consent(transaction)
-                    reply = self._answered_before(transaction, question)
-                    if reply is not None:
-                        return Outcome(reply, "repeated", question.id)
-                    left = transaction.left_over()
-                    if left is None:
-                        reply = self._answer(transaction, question, attempt, asker)
-                        return Outcome(reply, "answered", question.id)
-                    # Committed by itself: whatever comes of this question, that one failed.
-                    transaction.fail(left)
-        except _RefusedError:
-            raise
-        except KeyboardInterrupt:
-            self._ledger.dismiss(attempt)
+            reply, new = self._ledger.settle(
+                attempt,
+                before=lambda transaction: self._answered_before(transaction, question),
+                answer=lambda transaction: self._answer(transaction, question, attempt, asker),
+            )
+        except RefusedError:
             raise
         except Exception as error:
-            self._ledger.write_failure(attempt, error)
             raise _UnavailableError from error
+        return Outcome(reply, "answered" if new else "repeated", question.id)
 
     def _answered_before(self, transaction: Transaction, question: Question) -> bytes | None:
+        self._see_consent(transaction)
         stored = transaction.stored(question.id)
         if stored is None:
             return None
         asked, replied = stored
         if asked != encode(question):
-            raise _RefusedError("wrong-id", "this id was used for another question")
+            raise RefusedError("wrong-id", "this id was used for another question")
         return replied
 
     def _answer(self, transaction: Transaction, question: Question, attempt: Attempt, asker: str) -> bytes:
-        transaction.bind(self._facts.schema.hash, self._records)
+        edition, known = self._edition, self._records.kept
+        transaction.bind(self._facts.schema.hash, self._records, placed=edition is not None)
+        pinned = edition is None or transaction.dataset.check_pin(edition.pin, known)
         handler = handler_of(question.query)
         loss = handler.loss(question.query)
         self._check_course(transaction, question.round, handler.kind)
         self._check_budget(transaction, handler.kind, loss)
         transaction.begin(attempt)
+        if edition is not None and not pinned:
+            edition.keep()
+            transaction.dataset.write_pin(edition.pin, known)
         answer = handler.answer(question.query, self._counts, noise=self._noise.spawn(question.id.encode()))
         _, previous = transaction.last()
         # Under add-remove the number of people is itself private, and leaves in noisy form only.
@@ -267,14 +259,14 @@ class Gate:
         """
         study = self._study
         if any(kind == former or transaction.times(study.hash, former) for former in study.plan.former):
-            raise _RefusedError(
+            raise RefusedError(
                 "not-in-study",
                 "an earlier version of panbayes began this study, and asked otherwise: finish it with that version, or "
                 "have the holders close it (panbayes holder ledger close) and agree on a new one",
             )
         free = any(stage.loss is None for stage in study.plan.stages)
         if free and any(round_of(data) == number for data in transaction.asked(study.hash, kind)):
-            raise _RefusedError(
+            raise RefusedError(
                 "not-in-study",
                 f"another question for {kind} was answered in round {number} of this study, by an earlier version of "
                 "panbayes or on another kind of processor: finish it there, or have the holders close it (panbayes "
@@ -285,37 +277,10 @@ class Gate:
         study = self._study
         most = study.plan.times(kind)
         if transaction.times(study.hash, kind) >= most:
-            raise _RefusedError("not-in-study", f"the study asks for {kind} {most} times, and has")
-        if study.hash in transaction.closed():
-            raise _RefusedError("over-budget", "this holder has closed the study: it answers nothing new")
-        if transaction.paused(study.hash):
-            raise _RefusedError(
-                "paused",
-                "answers to this study failed here; it is paused until the holder has looked at why "
-                "(panbayes holder ledger resume)",
-            )
-        unit = study.schema.unit
-        if transaction.promises() - {(study.adjacency, *((unit.max_records, unit.column) if unit else (None, None)))}:
-            # Replacing a record is two steps of add-remove, and under replace the number of people has left.
-            raise _RefusedError(
-                "over-budget",
-                "this holder has answered studies under another adjacency or privacy unit: the losses would not add up",
-            )
-        spent = transaction.spent()
-        here = spent.get(study.hash, NOTHING)
-        grant = study.grant
-        if not loss.add(here).implies(grant):
-            raise _RefusedError(
-                "over-budget",
-                f"the study grants {grant}; {here.amount_text()} is spent and this question costs {loss.amount_text()}",
-            )
-        cap = transaction.cap()
-        # A study that has begun is in the reserve: those that came later had to leave it room, whatever it has spent.
-        others = spent if study.hash in spent else transaction.reserved()
-        elsewhere = (other for name, other in others.items() if name != study.hash)
-        if cap is not None and not total((*elsewhere, grant)).implies(cap):
-            # How much is left is about other studies, and not this asker's business.
-            raise _RefusedError("over-budget", f"this holder's cap leaves no room for a study of {grant}")
+            raise RefusedError("not-in-study", f"the study asks for {kind} {most} times, and has")
+        promise = promise_of(study.adjacency, study.schema.unit)
+        blocks = None if self._edition is None else self._edition.pin.blocks
+        check_budget(transaction, Wanted(study.hash, study.grant, promise, blocks), loss)
 
 
 def _known_by(counter: Counter, *, durable: bool) -> Fingerprint:

@@ -73,13 +73,18 @@ class Stage:
 class Fingerprint:
     """What records are known by: their ``marks``, and the ``stages`` in which earlier versions' marks are computed.
 
-    ``unit`` is the column of the privacy unit, None where the record is the unit. It lives in memory only; what is
-    stored is keyed.
+    The first mark is that of the records that are kept; there is none where nothing can be told. ``unit`` is the column
+    of the privacy unit, None where the record is the unit. It lives in memory only; what is stored is keyed.
     """
 
     marks: tuple[bytes, ...] = field(repr=False)
     unit: str | None = None
     stages: tuple[Stage, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def kept(self) -> bytes | None:
+        """The mark of the records that are kept, None if there is none."""
+        return self.marks[0] if self.marks else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,12 @@ def fingerprint(records: Table | SpooledTable | RemoteTable) -> Fingerprint:
         return Fingerprint(records.marks(), _unit(records.facts))
     origin = records.origin
     whole = None if origin is None else origin.whole
-    marks = {mark_of(records), *([] if whole is None else [whole])}
+    kept = mark_of(records)
     stages = [Stage(cache(partial(_today, records)))]
     if origin is not None:
         stages.append(Stage(cache(partial(_as_second, origin))))
         stages.append(Stage(cache(partial(_as_first, origin)), only_first=True))
-    return Fingerprint(tuple(sorted(marks)), _unit(records.facts), tuple(stages))
+    return Fingerprint((kept,) if whole in (None, kept) else (kept, whole), _unit(records.facts), tuple(stages))
 
 
 def anybodys(facts: Facts) -> Fingerprint:

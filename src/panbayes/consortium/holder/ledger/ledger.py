@@ -16,90 +16,30 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger import file as ledger_file
-from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, AttemptFile, AttemptLog
+from panbayes.consortium.holder.ledger.attempts import Attempt, AttemptFile, AttemptLog
 from panbayes.consortium.holder.ledger.binding import Fingerprint
 from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.clock import no_time, utc
 from panbayes.consortium.holder.ledger.events import DAILY, Event, Happening, Stranger, StrangerCount
 from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
+from panbayes.consortium.holder.ledger.summary import Spending, Summary
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.errors import InternalError, LedgerError
 from panbayes.files import check_path
 from panbayes.privacy.classes.pure import NOTHING
-from panbayes.privacy.loss import Loss, total
+from panbayes.privacy.loss import Loss
 from panbayes.schema.declaration import hashed_text
 
-__all__ = ["Ledger", "Spending", "Summary"]
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What one study may spend (its ``grant``) and has spent. ``study`` is its hash.
-
-    ``reserved`` is what the cap keeps for it: its grant, or what it had spent when it was ``closed``.
-    """
-
-    study: str
-    name: str
-    grant: Loss
-    spent: Loss
-    reserved: Loss
-    entries: int
-    closed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Where a ledger stands: spending per study and in total, the cap, and where the chain begins and ends.
-
-    The first ``unsalted`` entries are of the first version; ``looked`` names the studies without privacy; ``failures``
-    are the answers that failed since the holder last looked at their study; ``left_behind`` is the file of attempts if
-    the ledger was moved without it.
-    """
-
-    studies: tuple[Spending, ...]
-    cap: Loss | None
-    entries: int
-    first: str
-    head: str
-    unsalted: int = 0
-    looked: tuple[str, ...] = ()
-    failures: tuple[Attempt, ...] = ()
-    left_behind: Path | None = None
-
-    @property
-    def spent(self) -> Loss:
-        """The total over all studies, in the class of the cap where that can express it."""
-        return self._total(study.spent for study in self.studies)
-
-    @property
-    def reserved(self) -> Loss:
-        """What all studies that have begun may come to."""
-        return self._total(study.reserved for study in self.studies)
-
-    @property
-    def left(self) -> Loss | None:
-        """What the cap leaves for further studies, None without a cap."""
-        return None if self.cap is None else self.cap.less(self.reserved)
-
-    @property
-    def paused(self) -> tuple[str, ...]:
-        """The studies, by their hashes, that are paused until the holder looks at what failed."""
-        counted = Counter(failure.study for failure in self.failures)
-        return tuple(study for study, failures in counted.items() if failures >= PAUSING)
-
-    def _total(self, losses: Iterable[Loss]) -> Loss:
-        return total((NOTHING if self.cap is None else self.cap.times(0), *losses))
+__all__ = ["Ledger"]
 
 
 class Ledger:
@@ -174,10 +114,40 @@ class Ledger:
                 self._attempts.end()
             self._lock.release()
 
-    def bind(self, schema: str, records: Fingerprint) -> None:
+    def settle(
+        self,
+        attempt: Attempt,
+        *,
+        before: Callable[[Transaction], bytes | None],
+        answer: Callable[[Transaction], bytes],
+    ) -> tuple[bytes, bool]:
+        """Return what was replied ``before``, or else ``answer`` in the same transaction; tell whether it is new.
+
+        The answer begins the attempt when it has found that there is room. One that was cut off before is written down
+        first; what goes wrong once this one is begun is written down too, unless a person interrupts it.
+        """
+        try:
+            while True:
+                with self.transaction() as transaction:
+                    reply = before(transaction)
+                    if reply is not None:
+                        return reply, False
+                    left = transaction.left_over()
+                    if left is None:
+                        return answer(transaction), True
+                    # Committed by itself: whatever comes of this question, that one failed.
+                    transaction.fail(left)
+        except KeyboardInterrupt:
+            self.dismiss(attempt)
+            raise
+        except Exception as error:
+            self.write_failure(attempt, error)
+            raise
+
+    def bind(self, schema: str, records: Fingerprint, *, placed: bool = False) -> None:
         """Bind the ledger to records under a schema's hash, or refuse; see :meth:`Transaction.bind`."""
         with self.transaction() as transaction:
-            transaction.bind(schema, records)
+            transaction.bind(schema, records, placed=placed)
 
     def set_cap(self, cap: Loss | None) -> None:
         """Set what all studies together may spend; None lifts the cap."""
@@ -274,6 +244,7 @@ class Ledger:
         with self.transaction(write=False) as transaction:
             spent, releases = transaction.spent(), transaction.releases()
             reserved, closed = transaction.reserved(), transaction.closed()
+            pins = transaction.dataset.pins()
             studies = tuple(
                 Spending(
                     study.hash,
@@ -283,6 +254,8 @@ class Ledger:
                     reserved[study.hash],
                     releases.get(study.hash, 0),
                     study.hash in closed,
+                    pins.get(study.hash),
+                    study.delta,
                 )
                 for study in transaction.studies()
             )
@@ -297,6 +270,9 @@ class Ledger:
                 tuple(transaction.looked().values()),
                 tuple(transaction.failures()),
                 transaction.left_behind(),
+                transaction.dataset.declared(),
+                transaction.dataset.blocks(),
+                transaction.dataset.renumbered(),
             )
 
     def entries(self) -> tuple[Entry, ...]:

@@ -1,14 +1,18 @@
 """What the holder itself writes into its ledger, beside the charges: in order, for good.
 
-=========== ===================================== ============================================================
-what        content                               means
-=========== ===================================== ============================================================
-``cap``     the loss, or nothing                  from here on all studies together may spend this; no cap
-``closed``  the study's hash                      the study gets no further answers, its rest is free again
-``looked``  the study's text                      everything was looked at without privacy (``non-private``)
-``failed``  the attempt                           an answer was begun and not given; the third pauses the study
-``resumed`` the study's hash                      the holder has looked at what failed; the count begins anew
-=========== ===================================== ============================================================
+============== ================================== ============================================================
+what           content                            means
+============== ================================== ============================================================
+``cap``        the loss, or nothing               from here on all studies together may spend this; no cap
+``closed``     the study's hash                   the study gets no further answers, its rest is free again
+``looked``     the study's text                   everything was looked at without privacy (``non-private``)
+``failed``     the attempt                        an answer was begun and not given; the third pauses the study
+``resumed``    the study's hash                   the holder has looked at what failed; the count begins anew
+``dataset``    what is declared                   the ledger is the account of this dataset; the newest holds
+``block``      the period                         people who are first seen from here on belong to this block
+``pinned``     the study, its blocks, the address what the study sees of a dataset that changes, for good
+``renumbered`` nothing                            ids changed: no block opens any more, and every study is everybody's
+============== ================================== ============================================================
 
 Every note says after which entry it was written. The commitment of an entry covers all notes before it, so that a cap
 that was edited or removed by hand shows in the chain; those since the newest entry are held by a digest beside them.
@@ -24,7 +28,7 @@ from panbayes.consortium.holder.ledger.chain import sha256
 
 __all__ = ["WHATS", "Note", "What", "next_digest", "notes_digest"]
 
-What: TypeAlias = Literal["cap", "closed", "looked", "failed", "resumed"]
+What: TypeAlias = Literal["cap", "closed", "looked", "failed", "resumed", "dataset", "block", "pinned", "renumbered"]
 
 WHATS: Final[tuple[What, ...]] = get_args(What)
 

@@ -42,14 +42,18 @@ class Rows:
         row = self._row("SELECT value FROM meta WHERE key = ?", bytes, given=(key,))
         return None if row is None else bytes(row[0])
 
-    def _rows(self, statement: str, *types: type | UnionType, given: tuple[str, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    def _rows(
+        self, statement: str, *types: type | UnionType, given: tuple[str | bytes, ...] = ()
+    ) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query whose columns have these ``types``."""
         for row in self.connection.execute(statement, given):
             if not all(map(isinstance, row, types)):
                 raise self._damaged("something in it is not what panbayes writes")
             yield row
 
-    def _row(self, statement: str, *types: type | UnionType, given: tuple[str, ...] = ()) -> tuple[Any, ...] | None:
+    def _row(
+        self, statement: str, *types: type | UnionType, given: tuple[str | bytes, ...] = ()
+    ) -> tuple[Any, ...] | None:
         return next(self._rows(statement, *types, given=given), None)
 
     def _damaged(self, found: str) -> LedgerError:

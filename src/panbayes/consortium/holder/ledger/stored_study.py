@@ -1,7 +1,8 @@
 """What a ledger knows of a study it was charged by: the study's own text, read back.
 
 A ledger keeps every study in full, under its hash. The text says what the study may spend and what a loss means to it,
-so it is believed only if it has that hash.
+so it is believed only if it has that hash. A proposal (:mod:`panbayes.consortium.holder.ledger.proposal`) is kept in
+the same way, as a study of one question.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
 from panbayes.consortium.agreement.terms import granted
+from panbayes.consortium.holder.ledger.proposal import read_proposal
 from panbayes.errors import LedgerError
 from panbayes.privacy.loss import Loss
+from panbayes.schema.schema import Unit
 
-__all__ = ["Promise", "StoredStudy", "read_name", "read_study"]
+__all__ = ["Promise", "StoredStudy", "promise_of", "read_name", "read_study"]
 
 Promise: TypeAlias = tuple[str, int | None, str | None]
 """What a loss means: the adjacency, how many records a person may have, and the column that says whose they are.
@@ -25,9 +29,17 @@ version did not write it down, and learns it when it is next used under that sch
 """
 
 
+def promise_of(adjacency: str, unit: Unit | None) -> Promise:
+    """Return what a loss means under an adjacency and a privacy unit."""
+    return adjacency, *((None, None) if unit is None else (unit.max_records, unit.column))
+
+
 @dataclass(frozen=True, slots=True)
 class StoredStudy:
-    """A study that was charged, and what it may spend. ``hash`` is its own, ``schema`` its schema's."""
+    """A study that was charged, and what it may spend. ``hash`` is its own, ``schema`` its schema's.
+
+    A proposal has no schema, but says itself which column its ``unit`` has, and has a ``delta`` of its own.
+    """
 
     hash: str
     name: str
@@ -35,6 +47,9 @@ class StoredStudy:
     grant: Loss
     adjacency: str
     max_records: int | None
+    unit: str | None = None
+    delta: Fraction = Fraction(0)
+    proposal: bool = False
 
 
 def read_study(study: str, content: str, *, ledger: str) -> StoredStudy:
@@ -46,6 +61,8 @@ def read_study(study: str, content: str, *, ledger: str) -> StoredStudy:
         raise _damaged(ledger, study, "its content has been changed")
     try:
         fields = json.loads(content)
+        if "proposal" in fields:
+            return _read_proposal(study, content)
         return StoredStudy(
             hash=study,
             name=str(fields["name"]),
@@ -56,6 +73,24 @@ def read_study(study: str, content: str, *, ledger: str) -> StoredStudy:
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError):
         raise _damaged(ledger, study, "its content is not what panbayes writes") from None
+
+
+def _read_proposal(study: str, content: str) -> StoredStudy:
+    found = read_proposal(content)
+    if found is None:
+        raise ValueError("no proposal")
+    unit = found.unit
+    return StoredStudy(
+        hash=study,
+        name=found.name,
+        schema="",
+        grant=found.grant,
+        adjacency=found.adjacency,
+        max_records=None if unit is None else unit.max_records,
+        unit=None if unit is None else unit.column,
+        delta=found.delta,
+        proposal=True,
+    )
 
 
 def read_name(content: str, *, ledger: str) -> str:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
-from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, AttemptLog, read_attempt
 from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint, keyed
 from panbayes.consortium.holder.ledger.chain import Charge, Entry, commitment, first_head, loss_text, next_head
 from panbayes.consortium.holder.ledger.clock import Clock
+from panbayes.consortium.holder.ledger.dataset_table import DatasetTable
 from panbayes.consortium.holder.ledger.event_table import EventTable
-from panbayes.consortium.holder.ledger.notes import Note, What, next_digest
+from panbayes.consortium.holder.ledger.note_table import NoteTable
+from panbayes.consortium.holder.ledger.notes import Note, What
 from panbayes.consortium.holder.ledger.rows import Rows
 from panbayes.consortium.holder.ledger.stored_study import Promise, StoredStudy, read_name, read_study
 from panbayes.consortium.holder.ledger.versions import MARK_VERSION, Draw, Layout, layout_of
@@ -27,7 +29,14 @@ from panbayes.privacy.loss import Loss
 from panbayes.privacy.losses import loss_from_json
 from panbayes.schema.declaration import hashed_text
 
-__all__ = ["Transaction"]
+__all__ = ["Agreed", "Transaction"]
+
+
+class Agreed(Protocol):
+    """What is charged for: a study, or a proposal."""
+
+    def canonical(self) -> Mapping[str, object]:
+        """Return its content; its hash is the one of this."""
 
 
 class Transaction(Rows):
@@ -43,6 +52,8 @@ class Transaction(Rows):
         """
         super().__init__(connection, name)
         self.events = EventTable(connection, name, clock)
+        self.note_table = NoteTable(connection, name)
+        self.dataset = DatasetTable(connection, name, self.note_table, clock)
         self._draw = draw
         self._attempts = attempts
 
@@ -112,14 +123,17 @@ class Transaction(Rows):
         """Return to whom the studies charged here promised their losses; see :data:`Promise`."""
         units = dict(self._rows("SELECT schema, unit FROM units", str, str | None))
         return {
-            (study.adjacency, study.max_records, None if study.max_records is None else units.get(study.schema) or "")
+            (
+                study.adjacency,
+                study.max_records,
+                None if study.max_records is None else study.unit or units.get(study.schema) or "",
+            )
             for study in self.studies()
         }
 
     def notes(self) -> list[Note]:
         """Return what the holder wrote, in order."""
-        rows = self._rows("SELECT after, what, content FROM notes ORDER BY position", int, str, str | None)
-        return [Note(*row) for row in rows]
+        return self.note_table.all()
 
     def cap(self) -> Loss | None:
         """Return the cap in force."""
@@ -232,20 +246,31 @@ class Transaction(Rows):
 
     def note(self, what: What, content: str | None) -> None:
         """Write down what the holder did; see :mod:`panbayes.consortium.holder.ledger.notes`."""
-        note = Note(self.last()[0], what, content)
-        self.connection.execute(
-            "INSERT INTO notes (after, what, content) VALUES (?, ?, ?)", (note.after, what, content)
-        )
-        self._keep("notes", next_digest(note, self._kept("notes")))
+        self.note_table.write(what, content)
 
-    def bind(self, schema: str, records: Fingerprint) -> None:
+    def bind(self, schema: str, records: Fingerprint, *, placed: bool = False) -> None:
         """Bind the ledger to ``records`` under a schema's hash, or refuse if it has been used for others.
 
-        A binding under which nothing has been charged gives way.
+        A binding under which nothing has been charged gives way. A dataset that changes is known by the place of its
+        table alone: ``placed`` records come from there.
         """
-        bindings = self.bindings()
+        dataset, bindings = self.dataset.declared(), self.bindings()
+        changing = dataset is not None and dataset.changing
+        if dataset is not None and changing and not placed:
+            raise LedgerError(
+                self._name,
+                found=f"is the account of a dataset that changes, whose table is {dataset.source}",
+                remedy="give that table itself, for what was read from it before is no edition of it; or give other "
+                "people a name of their own",
+            )
+        if dataset is None and not records.marks:
+            raise LedgerError(
+                self._name,
+                found="cannot tell whose records are counted where they lie",
+                remedy="declare their dataset first: panbayes holder dataset declare NAME --source ADDRESS",
+            )
         known = bindings.belongs_to(records) or any(bindings.belonged_to(schema, stage) for stage in records.stages)
-        if not known:
+        if not (known or changing or not records.marks):
             if any(study.schema == schema for study in self.studies()):
                 raise LedgerError(
                     self._name,
@@ -274,7 +299,7 @@ class Transaction(Rows):
         said = (charge.study, charge.question, charge.kind, charge.loss, charge.reply)
         return Entry(*said, sequence + 1, head, secret, notes, events)
 
-    def record(self, entry: Entry, *, study: Study, asked: bytes, replied: bytes, asker: str = "") -> None:
+    def record(self, entry: Entry, *, study: Agreed, asked: bytes, replied: bytes, asker: str = "") -> None:
         """Append a charge together with the question and the reply it pays for, and the event that it was answered."""
         self.connection.execute(
             "INSERT OR IGNORE INTO studies (hash, content) VALUES (?, ?)", (entry.study, hashed_text(study.canonical()))

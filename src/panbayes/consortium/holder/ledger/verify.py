@@ -16,7 +16,9 @@ every question: its id, its study, its kind     put another question under a cha
 every loss against the question                 charged less than was asked for
 every reply: its digest, its head, its stamp    exchanged a reply, or kept a simulated one
 every study's content against its hash          changed what a study was granted
-spending of each study, and of all at each time spent more than agreed
+spending of each study, and of all at each time spent more than agreed, of whichever block, or of δ
+what was declared, blocks, what studies see,    moved people to another block, or let a study see another state of
+and the register's blocks                       the table than it began with
 answers after a study was closed or paused, and went on all the same
 to others after it was stopped or declined
 heads that others received                      restored an older copy, or wrote a new history
@@ -28,6 +30,7 @@ for the heads that came with their releases.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
@@ -36,8 +39,10 @@ from panbayes.consortium.holder.ledger.attempts import PAUSING, read_attempt
 from panbayes.consortium.holder.ledger.chain import Entry, reply_digest
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.notes import WHATS, Note, notes_digest
-from panbayes.consortium.holder.ledger.stored_study import read_study
+from panbayes.consortium.holder.ledger.proposal import KIND, read_proposal
+from panbayes.consortium.holder.ledger.stored_study import StoredStudy, read_study
 from panbayes.consortium.holder.ledger.transaction import Transaction
+from panbayes.consortium.holder.ledger.verify_datasets import charge_faults, note_faults, register_faults
 from panbayes.consortium.holder.ledger.verify_events import event_faults, stranger_faults
 from panbayes.consortium.holder.ledger.versions import Layout, newest_layout
 from panbayes.consortium.protocol.codec import MalformedError, decode_question, decode_reply
@@ -45,7 +50,7 @@ from panbayes.consortium.protocol.envelope import Release
 from panbayes.consortium.protocol.queries import Query
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import NOTHING
-from panbayes.privacy.loss import Loss, total
+from panbayes.privacy.loss import Loss
 
 __all__ = ["verify"]
 
@@ -74,10 +79,10 @@ def _faults(transaction: Transaction, ledger: Ledger, heads: Iterable[str]) -> I
         yield f"the file is damaged: {damage}"
         return
     yield from _layout_faults(transaction.layout())
-    grants: dict[str, Loss] = {}
+    studies: dict[str, StoredStudy] = {}
     for study, content in transaction.contents():
         try:
-            grants[study] = read_study(study, content, ledger=ledger.name).grant
+            studies[study] = read_study(study, content, ledger=ledger.name)
         except InputError as error:
             yield error.found
     first = head = transaction.first()
@@ -95,20 +100,22 @@ def _faults(transaction: Transaction, ledger: Ledger, heads: Iterable[str]) -> I
         if entry.notes is not None and entry.notes != notes_digest(before):
             yield f"{where}: a cap or another note before it has been changed, or is missing"
         spent[entry.study] = entry.loss.add(spent.get(entry.study, NOTHING))
-        if entry.study not in grants or not spent[entry.study].implies(grants[entry.study]):
+        if entry.study not in studies or not spent[entry.study].implies(studies[entry.study].grant):
             yield f"{where}: its study has spent more than it was granted"
         if any(note.what == "closed" and note.content == entry.study for note in before):
             yield f"{where}: its study had been closed"
         if _paused(before, entry.study):
             yield f"{where}: its study had been paused"
         cap = next((loss for after, loss in reversed(caps) if after < number), None)
-        if cap is not None and not total(spent.values()).implies(cap):
-            yield f"{where}: the total is above the cap in force"
+        charged = charge_faults(entry, before, spent=spent, cap=cap, studies=studies)
+        yield from (f"{where}: {fault}" for fault in charged)
         head = entry.head
         chain.add(head)
     if (transaction.recorded("head") or first) != head:
         yield "the newest entries are missing"
     yield from _note_faults(notes, transaction.recorded("notes"))
+    yield from note_faults(notes)
+    yield from register_faults(transaction.dataset, notes)
     yield from event_faults(transaction.events.all(), entries, transaction.recorded("events"))
     yield from stranger_faults(transaction.events.strangers())
     for received in heads:
@@ -158,6 +165,9 @@ def _entry_faults(transaction: Transaction, entry: Entry, previous: str, *, priv
     if stored is None:
         yield "its question is missing"
         return
+    if entry.kind == KIND:
+        yield from _proposal_faults(entry, *stored)
+        return
     try:
         question = decode_question(stored[0])
         reply = decode_reply(stored[1])
@@ -174,3 +184,16 @@ def _entry_faults(transaction: Transaction, entry: Entry, previous: str, *, priv
         yield "its reply has been changed"
     elif reply.private != private:
         yield "its reply has simulated noise"
+
+
+def _proposal_faults(entry: Entry, asked: bytes, replied: bytes) -> Iterator[str]:
+    proposal = read_proposal(asked.decode(errors="replace"))
+    if proposal is None:
+        yield "its question or reply cannot be read"
+        return
+    if {entry.question, entry.study} != {proposal.hash}:
+        yield "its question is another one"
+    if entry.loss != proposal.grant:
+        yield "it was charged for something else than was asked"
+    if hashlib.sha256(replied).hexdigest() != entry.reply:
+        yield "its reply has been changed"

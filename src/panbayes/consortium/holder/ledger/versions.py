@@ -153,7 +153,31 @@ def _to_version_5(connection: sqlite3.Connection, _draw: Draw) -> None:
     connection.execute("INSERT INTO meta VALUES ('events', ?)", (FIRST_DIGEST.encode(),))
 
 
-MIGRATIONS: tuple[Migration, ...] = (_to_version_1, _to_version_2, _to_version_3, _to_version_4, _to_version_5)
+_VERSION_6: Final = """
+CREATE TABLE register (person BLOB PRIMARY KEY, block TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE pinned (study TEXT PRIMARY KEY, digest BLOB NOT NULL)
+"""
+
+
+def _to_version_6(connection: sqlite3.Connection, _draw: Draw) -> None:
+    """Make room for a declared dataset; a ledger that has none is one of a fixed table, found by its marks as before.
+
+    What is declared, its blocks and what studies see of it are notes; charges may be for proposals beside studies.
+    """
+    for statement in _VERSION_6.split(";"):
+        connection.execute(statement)
+    for table in ("register", "pinned"):
+        append_only(connection, table)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    _to_version_1,
+    _to_version_2,
+    _to_version_3,
+    _to_version_4,
+    _to_version_5,
+    _to_version_6,
+)
 """Every step there has ever been, in order."""
 
 
