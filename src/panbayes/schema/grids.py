@@ -14,6 +14,7 @@ from typing import Final
 
 from panbayes.errors import InputError
 from panbayes.schema.attribute import MAX_SIZE, Attribute
+from panbayes.schema.code_map import CodeMap
 from panbayes.schema.domains import label_text
 from panbayes.schema.public_list import public_lists
 
@@ -91,12 +92,11 @@ def listed(column: str, values: tuple[str, ...]) -> Attribute:
     return Attribute(column, categories=categories, other=other, missing=missing)
 
 
-def code_groups(column: str, name: str) -> Attribute:
-    """Return the domain of the groups of a list that panbayes has, by its ``name``."""
-    known = public_lists()
-    labels = known[name].groups.labels if name in known else ()
-    other, missing = (free_label(label, labels) for label in (OTHER, MISSING))
-    return Attribute(column, mapping=name, other=other, missing=missing)
+def code_groups(column: str, groups: str | CodeMap) -> Attribute:
+    """Return the domain of the groups of a mapping, or of a list that panbayes has, by its name."""
+    found = public_lists()[groups].groups if isinstance(groups, str) else groups
+    other, missing = (free_label(label, found.labels) for label in (OTHER, MISSING))
+    return Attribute(column, mapping=found, other=other, missing=missing)
 
 
 def free_label(label: str, taken: tuple[str, ...]) -> str:

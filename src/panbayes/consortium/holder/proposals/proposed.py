@@ -1,11 +1,11 @@
 """What an answer proposes for a schema: a function of the question and the noisy answer, so it reveals nothing more.
 
-**Counts of cells.** Discrete Laplace noise of scale b has the standard deviation √(2α)/(1 − α), α = e^(−1/b). On a
-grid, a cell *stands out* if its noisy count reaches the least t with J·P(Z ≥ t) ≤ 1/20, J the number of cells: then, 19
-times of 20, no empty cell does. Bounds are the outer edges of the first and the last cell that stand out, and bins are
+**Counts of cells.** Discrete Laplace noise of scale b has the standard deviation √(2α)/(1 − α), α = e^(−1/b). A cell
+*stands out* if its noisy count reaches the least t with J·P(Z ≥ t) ≤ 1/20, J the number of cells: then, 19 times of 20,
+no empty cell does. On a grid, bounds are the outer edges of the first and the last cell that stand out, and bins are
 cut where the records of such cells divide into about equal parts, at the lower edges of such cells: round numbers of
-the grid, and never within a stretch in which nothing was seen. Of a public list those values are kept whose count is at
-least :data:`CLEAR` standard deviations; the others go to ``other``.
+the grid, and never within a stretch in which nothing was seen. Of a public list those values are kept that stand out;
+the others go to ``other``.
 
 **Edges** are the chosen ones between the ends of the grid, each once and in order.
 
@@ -32,10 +32,7 @@ from panbayes.schema.code_map import CodeMap
 from panbayes.schema.grids import MISSING, OTHER, free_label
 from panbayes.schema.periods import Periods
 
-__all__ = ["CLEAR", "Proposed", "cost_text", "propose"]
-
-CLEAR: Final = 4
-"""A value of a list is kept if its noisy count is so many standard deviations of the noise, or more."""
+__all__ = ["Proposed", "cost_text", "propose"]
 
 SELDOM: Final = Fraction(1, 20)
 """How often an empty cell stands out, at most."""
@@ -98,16 +95,18 @@ def _of_cells(wish: Cells, counts: NDArray[np.int64], protected: Protected, bins
     attribute = wish.attribute
     scale = counts_event(wish.epsilon, protected).scale
     deviation = _deviation(scale)
-    missing = MISSING if attribute.missing is not None and counts[-1] >= CLEAR * deviation else None
-    if not attribute.bins and not isinstance(attribute.domain, Periods):
-        return _of_list(attribute, counts, deviation, missing)
+    threshold = least_rare(scale, SELDOM / counts.size)
+    missing = attribute.missing if counts[-1] >= threshold else None
     regular = counts[: attribute.regular]
-    threshold = least_rare(scale, SELDOM / regular.size)
+    if not attribute.bins and not isinstance(attribute.domain, Periods):
+        figures = tuple(zip(attribute.labels, counts.tolist(), strict=True))
+        kept = np.flatnonzero(regular >= threshold).tolist()
+        return Proposed(_kept(attribute, kept, missing), figures, deviation, threshold=threshold)
     seen = np.flatnonzero(regular >= threshold)
-    figures = [(attribute.labels[place], int(counts[place])) for place in seen.tolist()]
-    figures += [(attribute.labels[-1], int(counts[-1]))] if missing else []
+    shown = [(attribute.labels[place], int(counts[place])) for place in seen.tolist()]
+    shown += [(attribute.labels[-1], int(counts[-1]))] if missing else []
     if not seen.size:
-        return Proposed(None, tuple(figures), deviation, threshold=threshold)
+        return Proposed(None, tuple(shown), deviation, threshold=threshold)
     first, last = int(seen[0]), int(seen[-1])
     if attribute.bins:
         cuts = _cuts(regular[seen], bins)
@@ -116,7 +115,7 @@ def _of_cells(wish: Cells, counts: NDArray[np.int64], protected: Protected, bins
     else:
         between = (attribute.labels[first], attribute.labels[last])
         found = replace(attribute, between=between, missing=missing)
-    return Proposed(found, tuple(figures), deviation, threshold=threshold)
+    return Proposed(found, tuple(shown), deviation, threshold=threshold)
 
 
 def _cuts(counts: NDArray[np.int64], bins: int) -> list[int]:
@@ -136,21 +135,16 @@ def _written(edges: list[int | float]) -> tuple[int | float, ...]:
     return tuple(int(edge) if whole else edge for edge in edges)
 
 
-def _of_list(attribute: Attribute, counts: NDArray[np.int64], deviation: float, missing: str | None) -> Proposed:
-    figures = tuple(zip(attribute.labels, counts.tolist(), strict=True))
-    kept = [place for place in range(attribute.regular) if counts[place] >= CLEAR * deviation]
-    if not kept:
-        return Proposed(None, figures, deviation)
-    labels = [attribute.labels[place] for place in kept]
-    other = attribute.other
-    label = attribute.missing if missing else None
+def _kept(attribute: Attribute, places: list[int], missing: str | None) -> Attribute | None:
+    """Return some of the values of a public list as an attribute, None if there are none."""
+    if not places:
+        return None
     if isinstance(attribute.mapping, CodeMap):
+        labels = {attribute.labels[place] for place in places}
         rows = tuple(row for row in attribute.mapping.rows if row.group in labels)
-        found = Attribute(attribute.name, mapping=CodeMap(rows), other=other, missing=label)
-    else:
-        values = tuple(attribute.categories[place] for place in kept)
-        found = Attribute(attribute.name, categories=values, other=other, missing=label)
-    return Proposed(found, figures, deviation)
+        return Attribute(attribute.name, mapping=CodeMap(rows), other=attribute.other, missing=missing)
+    values = tuple(attribute.categories[place] for place in places)
+    return Attribute(attribute.name, categories=values, other=attribute.other, missing=missing)
 
 
 def _of_edges(wish: Edges, places: list[int], protected: Protected) -> Proposed:
