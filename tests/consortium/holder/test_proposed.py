@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from panbayes.audit.privacy_loss import discrete_laplace_tail
 from panbayes.consortium.holder.proposals.proposed import cost_text, propose
 from panbayes.consortium.holder.proposals.wish import Answer, Cells, Edges, Protected, Values, Wish
 from panbayes.dp.simulated import SimulatedNoise
@@ -124,15 +125,15 @@ def test_what_does_not_stand_out_proposes_nothing(wish: Wish, answer: Answer) ->
     assert found.threshold is not None
 
 
-def test_an_empty_table_stands_out_once_in_twenty_times_and_not_much_less_often() -> None:
-    """400 tables without records: 20 are expected to show a cell; more than 45 or fewer than 5 are not to be seen."""
-    wish, noise = Cells(FAR, EPSILON), SimulatedNoise(8)
-    nothing = np.zeros(FAR.size, dtype=np.int64)
-    shown = sum(
-        propose(wish, wish.draw(nothing, EVERYBODY, noise=noise), EVERYBODY, bins=5).attribute is not None
-        for _ in range(400)
-    )
-    assert 5 <= shown <= 45
+@pytest.mark.parametrize(
+    "wish", [Cells(FAR, EPSILON), Cells(listed("ward", ("a", "b")), EPSILON)], ids=["grid", "list"]
+)
+def test_an_empty_cell_stands_out_once_in_a_thousand_times(wish: Cells) -> None:
+    size = wish.attribute.size
+    found = propose(wish, (0,) * size, EVERYBODY, bins=5).threshold
+    assert found is not None
+    chances = size * discrete_laplace_tail(np.array([found, found - 1]), scale=1 / EPSILON)
+    assert chances[0] <= 1e-3 < chances[1]
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.0, 1.3])

@@ -92,7 +92,7 @@ def bounds(
 
     Examples:
         panbayes schema bounds clinic age --epsilon 0.1 --yes
-        panbayes schema bounds clinic age --epsilon 0.1 --low 0 --high 120 --step 5 --yes
+        panbayes schema bounds clinic age --epsilon 1 --low 0 --high 90 --step 5 --yes
     """
     with options_named():
         wish, asks = _wish(

@@ -78,8 +78,8 @@ def categories(
     agrees to it.
 
     Examples:
-        panbayes schema categories clinic insulin --epsilon 0.1 --values No,Steady,Up,Down --yes
-        panbayes schema categories clinic diagnosis --epsilon 0.1 --unknown --delta 1e-9 --yes
+        panbayes schema categories clinic insulin --epsilon 0.1 --values No,Up --yes
+        panbayes schema categories clinic a1c --epsilon 1 --unknown --delta 1e-9 --yes
     """
     chosen = [values is not None, public_list is not None, unknown]
     if sum(chosen) != 1:

@@ -67,7 +67,7 @@ Again: TypeAlias = Annotated[
     str,
     typer.Option(
         "--edition",
-        metavar="TEXT",
+        metavar="NAME",
         help="A name for asking anew, of the table as it is now, at the price again; without it the same question gets "
         "the same answer, free.",
         show_default="none",

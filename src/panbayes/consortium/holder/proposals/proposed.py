@@ -1,11 +1,11 @@
 """What an answer proposes for a schema: a function of the question and the noisy answer, so it reveals nothing more.
 
 **Counts of cells.** Discrete Laplace noise of scale b has the standard deviation √(2α)/(1 − α), α = e^(−1/b). A cell
-*stands out* if its noisy count reaches the least t with J·P(Z ≥ t) ≤ 1/20, J the number of cells: then, 19 times of 20,
-no empty cell does. On a grid, bounds are the outer edges of the first and the last cell that stand out, and bins are
-cut where the records of such cells divide into about equal parts, at the lower edges of such cells: round numbers of
-the grid, and never within a stretch in which nothing was seen. Of a public list those values are kept that stand out;
-the others go to ``other``.
+*stands out* if its noisy count reaches the least t with J·P(Z ≥ t) ≤ 1/1000, J the number of cells: then, 999 times of
+1000, no empty cell does. On a grid, bounds are the outer edges of the first and the last cell that stand out, and bins
+are cut where the records of such cells divide into about equal parts, at the lower edges of such cells: round numbers
+of the grid, and never within a stretch in which nothing was seen. Of a public list those values are kept that stand
+out; the others go to ``other``.
 
 **Edges** are the chosen ones between the ends of the grid, each once and in order.
 
@@ -34,7 +34,7 @@ from panbayes.schema.periods import Periods
 
 __all__ = ["Proposed", "cost_text", "propose"]
 
-SELDOM: Final = Fraction(1, 20)
+SELDOM: Final = Fraction(1, 1000)
 """How often an empty cell stands out, at most."""
 
 _EXACT: Final = 2**53
