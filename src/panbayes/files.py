@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 _LEDGER: Final = ".ledger"
-_BESIDE: Final = re.compile(r"(.*)-(?:journal|wal|shm|attempt)", re.DOTALL)
+_BESIDE: Final = re.compile(r"(.*)-(?:journal|wal|shm|attempt|codes-[0-9a-f]{16})", re.DOTALL)
 _CABINET, _LOCK = "ledgers", "lock"
 _KEPT_BEGINNINGS: Final = {
     b"SQLite format 3\0": "a ledger or another database",

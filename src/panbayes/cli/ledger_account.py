@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from panbayes.cli.dataset_account import dataset_facts, dataset_lines
 from panbayes.cli.text import aligned, plural
 from panbayes.consortium.holder.ledger.summary import Summary
 
@@ -32,6 +33,7 @@ def facts(path: Path, summary: Summary) -> dict[str, object]:
             }
             for study in summary.studies
         ],
+        **dataset_facts(summary),
         "unsalted": summary.unsalted,
         "looked": list(summary.looked),
         "failed": [
@@ -57,6 +59,7 @@ def account(path: Path, summary: Summary, *, owned: bool = False) -> list[str]:
     kept = summary.reserved
     begun = "" if kept == summary.spent else f" ({kept.plain()} reserved for studies that have begun)"
     lines.append(f"  Privacy spent: {summary.spent.plain()}{begun}; {limit}.")
+    lines += dataset_lines(summary)
     for (study, name), many in failures(summary).items():
         paused = study in summary.paused
         command = "panbayes holder resume" if owned else "panbayes holder ledger resume LEDGER"

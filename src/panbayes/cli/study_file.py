@@ -16,7 +16,7 @@ __all__ = ["chosen_keys", "study_text"]
 
 WIDTH: Final = 100
 
-COMMON: Final = ("name", "schema", "strategy", "epsilon", "missing", "quorum", "patience", "about")
+COMMON: Final = ("name", "schema", "strategy", "epsilon", "missing", "quorum", "patience", "edition", "blocks", "about")
 """The keys that do not depend on the strategy."""
 
 HEADING: Final = """\

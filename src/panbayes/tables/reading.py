@@ -7,8 +7,12 @@ A source is opened, its batches are encoded (:mod:`panbayes.tables.encoder`) and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from panbayes.errors import InputError
 from panbayes.exact.score_rounding import MAX_RECORDS
@@ -20,12 +24,16 @@ from panbayes.tables.encoding import Rules
 from panbayes.tables.first_reading import FirstCodes, read_as_first
 from panbayes.tables.fit import Fit, fit_of
 from panbayes.tables.marks import mark_of
+from panbayes.tables.sources.batch import Column
 from panbayes.tables.sources.dispatch import FrameKind, check_columns, frame_kind, open_source
 from panbayes.tables.sources.file import name_of
 from panbayes.tables.spool import BLOCK_RECORDS, SPOOL_RECORDS, Spool
 from panbayes.tables.units import FirstRecords, PersonHashes
 
-__all__ = ["Origin", "SpooledTable", "read_records"]
+__all__ = ["Admit", "Origin", "SpooledTable", "read_records"]
+
+Admit: TypeAlias = Callable[[Column], NDArray[np.bool_]]
+"""Says of the ids of some records whose are read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -110,11 +118,13 @@ def read_records(
     rules: Rules | None = None,
     keep: int | None = None,
     marked: bool = True,
+    admit: Admit | None = None,
 ) -> SpooledTable:
     """Encode a file or a data frame, in memory up to ``keep`` records (SPOOL_RECORDS), beyond that in a file.
 
     The arguments are those of :meth:`panbayes.tables.table.Table.read`; ``rules`` are those of an earlier version, and
-    without ``marked`` the file as a whole gets no mark.
+    without ``marked`` the file as a whole gets no mark. Only people whom ``admit`` lets in are read: the others are
+    left out with all their records, as if they were not in the file.
     """
     unit = None if every_record else schema.unit
     names = [*schema.names, *([unit.column] if unit else [])]
@@ -128,9 +138,14 @@ def read_records(
             opened = opened.under(schema)
         encoder = BatchEncoder(schema, decimal_comma=opened.decimal_comma, rules=rules)
         for batch in opened.batches(names):
-            spool.append(encoder.encode(batch))
+            codes = encoder.encode(batch)
             if hashes is not None and unit is not None:
-                hashes.append(batch.columns[unit.column])
+                ids = batch.columns[unit.column]
+                if admit is not None:
+                    admitted = admit(ids)
+                    codes, ids = codes[:, admitted], ids.filtered(admitted)
+                hashes.append(ids)
+            spool.append(codes)
             if spool.records > MAX_RECORDS:
                 raise InputError(argument, found=f"has over {MAX_RECORDS:,} records", remedy="give fewer records")
     if spool.records == 0 and not may_be_empty:

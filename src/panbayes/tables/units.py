@@ -28,10 +28,22 @@ from panbayes.tables.sources.batch import Column
 from panbayes.tables.spool import SPOOL_RECORDS, Spool
 from panbayes.tables.texts import as_text
 
-__all__ = ["FirstRecords", "PersonHashes", "first_records"]
+__all__ = ["FirstRecords", "PersonHashes", "first_records", "person_texts"]
 
 PART_RECORDS: Final = 2**21
 """About so many records are gone through at once."""
+
+
+def person_texts(ids: pl.Series, missing_values: tuple[str, ...]) -> tuple[pl.Series, NDArray[np.bool_]]:
+    """Return the texts that people are known by, and which ids name nobody.
+
+    >>> texts, nobody = person_texts(pl.Series(["a", " a", None, "?", " "]), ("?",))
+    >>> texts.to_list(), nobody.tolist()
+    (['a', 'a', None, '?', ''], [False, False, True, True, True])
+    """
+    texts = as_text(ids).str.strip_chars(BLANKS)
+    missing = ["", *map(stripped, missing_values)]
+    return texts, (texts.is_null() | texts.is_in(missing).fill_null(value=True)).to_numpy()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -53,14 +65,13 @@ class PersonHashes:
 
     def __init__(self, missing_values: tuple[str, ...], *, keep: int = SPOOL_RECORDS) -> None:
         """Draw the keys. ``keep`` is how many records' hashes stay in memory."""
-        self._missing = ["", *map(stripped, missing_values)]
+        self._missing = missing_values
         self._keys = tuple(int.from_bytes(os.urandom(8)) for _ in range(2))
         self._hashes = Spool(2, np.uint64, keep=keep)
 
     def append(self, ids: Column) -> None:
         """Add the ids of some records."""
-        texts = as_text(ids.values).str.strip_chars(BLANKS)
-        nobody = (texts.is_null() | texts.is_in(self._missing).fill_null(value=True)).to_numpy()
+        texts, nobody = person_texts(ids.values, self._missing)
         found = np.stack([texts.hash(key).to_numpy() for key in self._keys])
         found[:, nobody] = 0  # what a text has with a probability of 2⁻¹²⁸
         self._hashes.append(found if ids.places is None else found[:, ids.places])

@@ -56,6 +56,7 @@ class Exchange:
     rest: str = AT_ONCE
     top: str = ""
     text: str = VOTING
+    schema: str = SCHEMA
     name: str = "north"
     officers: tuple[str, ...] = ("mary",)
     analysts: tuple[str, ...] = ("uni",)
@@ -75,7 +76,7 @@ class Exchange:
 
     @property
     def body(self) -> Proposal:
-        body = proposal(self.text, SCHEMA)
+        body = proposal(self.text, self.schema)
         return Proposal(body.study, body.schema, body.holders, body.analyst, sealing_key(key("uni")))
 
     @property

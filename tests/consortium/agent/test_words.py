@@ -17,6 +17,7 @@ from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.proposals import Proposed, read_study_letter
 from panbayes.consortium.agent.words import Account, consent_words
 from panbayes.consortium.agreement.study import Study, dump_study
+from panbayes.consortium.holder.ledger.declaration import Dataset, Pin
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.summary import Spending, Summary
 from panbayes.consortium.post.letters import AROUND_BYTES
@@ -25,7 +26,8 @@ from panbayes.privacy.classes.pure import NOTHING, Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
 from panbayes.privacy.loss import Loss
 from panbayes.privacy.odds import even_odds
-from panbayes.schema.schema import dump_schema
+from panbayes.schema.schema import Unit, dump_schema
+from panbayes.tables.sources.file import File
 from tests.consortium.agent.houses import SCHEMA, STUDY, House, key, letter, proposal
 from tests.consortium.studies import STUDIES
 
@@ -327,3 +329,74 @@ def test_an_empty_ledger_gives_these_words(holder: HolderFile, tmp_path: Path) -
         given = Account.of(proposed.study, ledger.summary(), cap=holder.cap)
     assert (given.spent, given.elsewhere, given.promised, given.own) == (NOTHING, NOTHING, NOTHING, None)
     assert len(consent_words(proposed, given)) == 9
+
+
+GROWING = Dataset(File("north.csv"), Unit("patient"), changing=True)
+IN_BLOCKS = replace(GROWING, blocks="monthly")
+PRIVATE_SIZE = 'adjacency = "add-remove"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "dataset", "renumbered", "words"),
+    [
+        ("", None, False, None),
+        ('edition = "2026 \\"ed\\""\n', None, False, "The study calls its edition \"2026 'ed'\"."),
+        (
+            PRIVATE_SIZE,
+            GROWING,
+            False,
+            "Your table changes: this study sees one state of it, that at its first question, and never another.",
+        ),
+        (
+            PRIVATE_SIZE,
+            IN_BLOCKS,
+            False,
+            "Your table changes: this study sees one state of it, that at its first question, and never another. It is "
+            "about everybody first seen until then; people who are first seen in a later block spend nothing.",
+        ),
+        (
+            f'{PRIVATE_SIZE}blocks = ["2026-10", "2026-11"]\n',
+            IN_BLOCKS,
+            False,
+            "Your table changes: this study sees one state of it, that at its first question, and never another. It is "
+            "about people whose id was first seen in 2026-10, 2026-11, and costs nobody else anything.",
+        ),
+        (
+            f'{PRIVATE_SIZE}blocks = ["2026-11"]\n',
+            IN_BLOCKS,
+            True,
+            "Your table changes: this study sees one state of it, that at its first question, and never another. It is "
+            "about people whose id was first seen in 2026-11, and costs nobody else anything. THIS STUDY DOES NOT FIT: "
+            "your dataset has no such blocks. None of its questions would be answered.",
+        ),
+    ],
+)
+def test_which_records_it_is_about(
+    holder: HolderFile, more: str, dataset: Dataset | None, renumbered: bool, words: str | None
+) -> None:
+    proposed = proposed_by(holder, STUDY + more, SCHEMA + UNITS[1])
+    summary = Summary((), None, 0, "", "", dataset=dataset, renumbered=renumbered)
+    assert said(proposed, Account.of(proposed.study, summary, cap=holder.cap)).get("Which records") == words
+
+
+def test_what_a_block_has_left_is_what_the_study_may_spend(holder: HolderFile) -> None:
+    proposed = proposed_by(holder, f'{STUDY}{PRIVATE_SIZE}blocks = ["2026-11"]\n', SCHEMA + UNITS[1])
+    others = tuple(
+        replace(spending(f"{place}" * 64, spent=Pure(loss), reserved=Pure(loss)), pin=Pin("", frozenset({block})))
+        for place, (block, loss) in enumerate({"2026-10": Fraction(3), "2026-11": Fraction(1)}.items())
+    )
+    given = Account.of(proposed.study, Summary(others, None, 2, "", ""), cap=Pure(Fraction(3)))
+    assert (given.spent, given.elsewhere, given.fits) == (Pure(Fraction(1)), Pure(Fraction(1)), True)
+    every = proposed_by(holder, STUDY + PRIVATE_SIZE, SCHEMA + UNITS[1])
+    assert not Account.of(every.study, Summary(others, None, 2, "", ""), cap=Pure(Fraction(3))).fits
+
+
+def test_a_promise_that_the_dataset_does_not_make_is_told(holder: HolderFile) -> None:
+    proposed = proposed_by(holder)
+    summary = Summary((), None, 0, "", "", dataset=GROWING)
+    given = Account.of(proposed.study, summary, cap=holder.cap)
+    assert not given.fits
+    assert (
+        'DOES NOT FIT: the table of this holder changes: a study of it must say adjacency = "add-remove"'
+        in said(proposed, given)["Your limit"]
+    )

@@ -20,6 +20,7 @@ from panbayes.consortium.agent.decisions import Position, position_of
 from panbayes.consortium.agent.proposals import Proposed
 from panbayes.consortium.agent.words import Account, Paragraph, consent_words
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.holder.ledger.stored_study import Promise, promise_of
 from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.signatures import MAX_SIGNATURE_BYTES, sign
 from panbayes.display import shortened
@@ -133,10 +134,9 @@ def _account(opened: House, proposed: Proposed) -> Account:
     )
 
 
-def _counts(study: Study) -> tuple[str, int | None, str | None]:
+def _counts(study: Study) -> Promise:
     """Return how a study counts neighbours and persons: losses of studies that differ in it do not add up."""
-    unit = study.schema.unit
-    return study.adjacency, None if unit is None else unit.max_records, None if unit is None else unit.column
+    return promise_of(study.adjacency, study.schema.unit)
 
 
 def _check(holder: HolderFile, proposed: Proposed, position: Position) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from panbayes.cli.help import add_command, new_group
-from panbayes.cli.holder import ledger
+from panbayes.cli.holder import dataset, ledger
 from panbayes.cli.holder.agent import answer, serve
 from panbayes.cli.holder.approve import approve
 from panbayes.cli.holder.deciding import decline, resume, stop
@@ -31,4 +31,5 @@ def register(app: typer.Typer) -> None:
     for command in (init, pending, approve, stop, resume, decline, answer, serve, log):
         add_command(group, command)
     ledger.register(group)
+    dataset.register(group)
     app.add_typer(group, name="holder")

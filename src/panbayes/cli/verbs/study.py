@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
@@ -14,8 +14,9 @@ from panbayes.cli.study_facts import asks, facts, round_trips
 from panbayes.cli.study_file import study_text
 from panbayes.cli.text import aligned, emit
 from panbayes.consortium.agreement.study import Study
-from panbayes.errors import InputError
+from panbayes.errors import InputError, nearest
 from panbayes.files import write_text
+from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.written import parse_epsilon
 from panbayes.schema.schema import Schema
 
@@ -52,6 +53,26 @@ def new(
         str | None,
         typer.Option(metavar="NAME", help="The attribute that the model is to predict.", show_default="none"),
     ] = None,
+    adjacency: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="What is protected: replace, or add-remove, which tables that change need."),
+    ] = "replace",
+    edition: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Which state of tables that change it is about, such as 2026-11: another text is another study.",
+            show_default="the first",
+        ),
+    ] = None,
+    blocks: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PERIOD",
+            help="A block of people to learn about, such as 2026-Q4. Repeatable.",
+            show_default="all",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a study file with every key, what it means and its default.
@@ -72,6 +93,9 @@ def new(
         strategy,
         parse_epsilon(epsilon, argument="--epsilon"),
         target=target,
+        adjacency=_adjacency(adjacency),
+        edition=edition,
+        blocks=blocks or "all",
         source=str(study),
     )
     place = Path(os.path.relpath(schema, study.parent)).as_posix()
@@ -84,6 +108,14 @@ def new(
         ],
         as_json=as_json,
     )
+
+
+def _adjacency(text: str) -> Adjacency:
+    known: tuple[Adjacency, ...] = get_args(Adjacency)
+    for one in known:
+        if one == text:
+            return one
+    raise InputError("--adjacency", found=f'found "{text}"', remedy=nearest(text, known))
 
 
 def show(

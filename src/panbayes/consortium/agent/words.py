@@ -18,6 +18,9 @@ from typing import Final
 
 from panbayes.consortium.agent.proposals import Proposed
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.holder.budget import conflict
+from panbayes.consortium.holder.ledger.declaration import Dataset
+from panbayes.consortium.holder.ledger.stored_study import promise_of
 from panbayes.consortium.holder.ledger.summary import Spending, Summary
 from panbayes.consortium.post.letters import AROUND_BYTES
 from panbayes.consortium.post.words import words_of
@@ -64,7 +67,8 @@ class Account:
     ``elsewhere`` is kept for other studies that have begun, ``promised`` for others that are approved and have not
     begun; ``own`` is what this one has spent, if it has begun. ``mixed`` says that other studies were answered under
     another adjacency or privacy unit, with which this one's loss would not add up; ``rivals`` are approved, have not
-    begun, and would be such studies.
+    begun, and would be such studies. ``dataset`` is what the holder has declared, ``renumbered`` that its ids changed,
+    and ``conflict`` why the study promises something else than that.
     """
 
     grant: Loss
@@ -75,6 +79,9 @@ class Account:
     own: Spending | None = None
     mixed: bool = False
     rivals: tuple[str, ...] = ()
+    dataset: Dataset | None = None
+    renumbered: bool = False
+    conflict: str | None = None
 
     @classmethod
     def of(
@@ -88,16 +95,20 @@ class Account:
         rivals: Sequence[str] = (),
     ) -> Account:
         """Read it off a ledger; ``promised`` are the grants of other studies that are approved and have not begun."""
-        nothing = cap.times(0)
-        others = [one.reserved for one in summary.studies if one.study != study.hash]
+        nothing, chosen = cap.times(0), study.chosen_blocks
         own = next((one for one in summary.studies if one.study == study.hash), None)
-        kept, later = total((nothing, *others)), total((nothing, *promised))
-        return cls(study.grant, cap, summary.spent, kept, later, own, mixed, tuple(rivals))
+        about = frozenset(chosen) if chosen is not None and own is None else None if own is None else own.blocks
+        kept = total((nothing, summary.reserved_of(about, without=study.hash)))
+        later = total((nothing, *promised))
+        spent = summary.spent_of(about)
+        other = conflict(summary.dataset, promise_of(study.adjacency, study.schema.unit))
+        said = (mixed, tuple(rivals), summary.dataset, summary.renumbered, other)
+        return cls(study.grant, cap, spent, kept, later, own, *said)
 
     @property
     def fits(self) -> bool:
         """Whether the gate would find room for the whole study."""
-        return not self.mixed and total((self.elsewhere, self.grant)).implies(self.cap)
+        return not self.mixed and self.conflict is None and total((self.elsewhere, self.grant)).implies(self.cap)
 
     @property
     def left(self) -> Loss:
@@ -116,6 +127,7 @@ def consent_words(proposed: Proposed, account: Account) -> list[Paragraph]:
     return [
         Paragraph("Who asks", " ".join(_who(proposed))),
         Paragraph("Why", " ".join(_why(study))),
+        *([Paragraph("Which records", " ".join(which))] if (which := list(_which(study, account))) else []),
         Paragraph("What leaves", " ".join(_leaves(study))),
         Paragraph(f"What it can reveal about any one {_unit(study)}", " ".join(_reveals(study))),
         *([Paragraph("Somebody whom several holders know", _several(proposed))] if proposed.others else []),
@@ -169,6 +181,23 @@ def _why(study: Study) -> Iterator[str]:
         elif name != "About people in":
             yield f"{name}: not given."
     yield f"Until: {about.until.isoformat()}." if about.until is not None else "Until: it has no end."
+
+
+def _which(study: Study, account: Account) -> Iterator[str]:
+    """Say which people and which state of a table a study is about, where that is not simply all there is."""
+    dataset, chosen = account.dataset, study.chosen_blocks
+    blocks = dataset is not None and dataset.blocks is not None and not account.renumbered
+    if dataset is not None and dataset.changing:
+        yield "Your table changes: this study sees one state of it, that at its first question, and never another."
+    if study.edition is not None:
+        yield f"The study calls its edition {_quoted(study.edition)}."
+    if chosen is not None:
+        named = shortened(chosen, width=NAMES)
+        yield f"It is about people whose id was first seen in {named}, and costs nobody else anything."
+        if not blocks:
+            yield "THIS STUDY DOES NOT FIT: your dataset has no such blocks. None of its questions would be answered."
+    elif blocks:
+        yield "It is about everybody first seen until then; people who are first seen in a later block spend nothing."
 
 
 def _quoted(text: str) -> str:
@@ -266,6 +295,8 @@ def _limit(account: Account) -> Iterator[str]:
             "THIS STUDY DOES NOT FIT: you have answered studies that count neighbours or persons in another way, and "
             "what they spent does not add up with this one. None of its questions would be answered."
         )
+    elif account.conflict is not None:
+        yield f"THIS STUDY DOES NOT FIT: {account.conflict}. None of its questions would be answered."
     elif not account.countable:
         yield (
             f"THIS STUDY DOES NOT FIT: it may spend {grant}, and your limit is not in {account.grant.letter}: "

@@ -37,6 +37,7 @@ from panbayes.consortium.agent.slots import check_grid
 from panbayes.consortium.agent.studies import Studies
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.consent import Consent, NoConsentError
+from panbayes.consortium.holder.dataset import see
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.fingerprints import fingerprint
 from panbayes.consortium.holder.ledger.ledger import Ledger
@@ -196,33 +197,47 @@ class _Working:
             return self._opened
         self.close()
         with ExitStack() as stack:
-            records = read_for(proposed.study, self._holder.data, argument=f"{self._holder.file}, source", stack=stack)
-            gate = self._gate(proposed, records, stack)
+            records, gate = self._behind(proposed, stack)
             self._opened = _Opened(letter, gate, records, stack.pop_all())
         return self._opened
 
-    def _gate(self, proposed: Proposed, records: Records, stack: ExitStack) -> Gate:
-        consent, study = consent_to(self._holder, proposed), proposed.study
+    def _behind(self, proposed: Proposed, stack: ExitStack) -> tuple[Records, Gate]:
+        """Return the records that a study sees, and the gate before them."""
+        holder, study = self._holder, proposed.study
+        consent, argument, edition = consent_to(holder, proposed), f"{holder.file}, source", None
         if self._simulate is not None:
-            decided = stack.enter_context(self._holder.ledger())
-            return Gate(
-                records,
+            decided = stack.enter_context(holder.ledger())
+            made_up = read_for(study, holder.data, argument=argument, stack=stack)
+            return made_up, Gate(
+                made_up,
                 study,
                 stack.enter_context(Ledger.in_memory()),
                 SimulatedNoise(self._simulate).spawn(f"holder {proposed.called}".encode()),
                 report=self._report,
                 consent=_Elsewhere(consent, decided),
             )
-        self._holder.ledger().close()  # Makes it where there is none, with its cap.
-        known, name = fingerprint(records), self._holder.name
-        ledger = stack.enter_context(self._holder.cabinet.open({name: (study.schema.hash, known)})[name])
-        if ledger.path != self._holder.cabinet.path(name):
+        holder.ledger().close()  # Makes it where there is none, with its cap.
+        declared = holder.cabinet.declared_at(holder.data, argument=argument)
+        records: Records
+        if declared is not None:
+            ledger = stack.enter_context(Ledger.open(declared))
+            seen = see(study, ledger, holder.data, argument=argument, stack=stack)
+            records, edition, known = seen.records, seen.edition, fingerprint(seen.records)
+        else:
+            records = read_for(study, holder.data, argument=argument, stack=stack)
+            known = fingerprint(records)
+            found = holder.cabinet.open({holder.name: (study.schema.hash, known)})
+            ledger = stack.enter_context(found[holder.name])
+        if ledger.path != holder.cabinet.path(holder.name):
             raise LedgerError(
                 ledger.name,
-                found=f'has been used for these records, and is not the ledger of a holder "{name}"',
+                found=f'has been used for these records, and is not the ledger of a holder "{holder.name}"',
                 remedy="name the holder as before, or give it its own records",
             )
-        return Gate(records, study, ledger, SecureNoise(), report=self._report, records=known, consent=consent)
+        gate = Gate(
+            records, study, ledger, SecureNoise(), report=self._report, records=known, consent=consent, edition=edition
+        )
+        return records, gate
 
     def _report(self, error: BaseException) -> None:
         """Take down what went wrong behind the gate."""

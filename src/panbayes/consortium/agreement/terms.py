@@ -7,7 +7,7 @@ What the fields mean together is the strategy's business (:mod:`panbayes.consort
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from panbayes.bayesnet.learning.scores.registry import scores
 from panbayes.consortium.agreement.about import ABOUT, UNTOLD, About
+from panbayes.consortium.agreement.blocks import BLOCKS, Blocks, read_blocks
 from panbayes.errors import InputError
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.events import Rule
@@ -200,6 +201,24 @@ class Terms:
             added=True,
         ),
     ] = None
+    edition: Annotated[
+        str | None,
+        Key(
+            text('a text such as "2026-11"'),
+            "tells this study from one of an earlier state of tables that change; a study sees one state of each",
+            default="the first edition",
+            added=True,
+        ),
+    ] = None
+    blocks: Annotated[
+        Blocks,
+        Key(
+            BLOCKS,
+            "whose records are used, where holders divide people by the period in which they were first seen; only "
+            "these spend anything",
+            added=True,
+        ),
+    ] = "all"
     about: Annotated[
         About, Key(ABOUT, "who asks, why, and until when: what people read before they agree", added=True)
     ] = UNTOLD
@@ -227,6 +246,8 @@ class Terms:
         missing: Missing = missing,
         quorum: int | None = None,
         patience: Written | None = None,
+        edition: str | None = None,
+        blocks: Literal["all"] | Sequence[str] = "all",
         about: About = about,
         source: str = "study",
     ) -> None:
@@ -251,6 +272,8 @@ class Terms:
             "missing": missing,
             "quorum": quorum,
             "patience": None if patience is None else parse_number(patience, argument=f"{source}, patience"),
+            "edition": edition or None,
+            "blocks": read_blocks(blocks, argument=f"{source}, blocks"),
             "about": about,
             "source": source,
         }
@@ -338,6 +361,11 @@ class Terms:
         if self.patience is None:
             return "any time"
         return f"{show_fraction(self.patience)} hour{'' if self.patience == 1 else 's'}"
+
+    @property
+    def chosen_blocks(self) -> tuple[str, ...] | None:
+        """The blocks whose people it is about, None for all of them."""
+        return None if self.blocks == "all" else self.blocks
 
     @property
     def holder_clips(self) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from panbayes.consortium.holder.ledger.declaration import Pin
+from panbayes.errors import LedgerError
 
 __all__ = ["Edition"]
 
@@ -20,7 +21,11 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """What a study sees, and how that is kept: ``keep`` puts it on disk, durably, before the first charge."""
+    """What a study sees, and how that is kept: ``keep`` puts it on disk, durably, before the first charge.
+
+    Where it is ``gone``, nothing new is answered, and that error is told to the holder; what was answered is free.
+    """
 
     pin: Pin
     keep: Callable[[], None] = field(default=_nothing, repr=False, compare=False)
+    gone: LedgerError | None = None

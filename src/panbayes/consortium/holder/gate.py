@@ -60,6 +60,7 @@ from panbayes.dp.noise import Noise
 from panbayes.errors import InputError
 from panbayes.privacy.loss import Loss
 from panbayes.tables.counter import Counter
+from panbayes.tables.kept import KeptTable
 from panbayes.tables.reading import SpooledTable
 from panbayes.tables.table import Table
 
@@ -231,6 +232,8 @@ class Gate:
 
     def _answer(self, transaction: Transaction, question: Question, attempt: Attempt, asker: str) -> bytes:
         edition, known = self._edition, self._records.kept
+        if edition is not None and edition.gone is not None:
+            raise edition.gone
         transaction.bind(self._facts.schema.hash, self._records, placed=edition is not None)
         pinned = edition is None or transaction.dataset.check_pin(edition.pin, known)
         handler = handler_of(question.query)
@@ -287,7 +290,7 @@ def _known_by(counter: Counter, *, durable: bool) -> Fingerprint:
     """Return what records are known by, where nobody said."""
     if not durable:
         return anybodys(counter.facts)
-    if not isinstance(counter, Table | SpooledTable):
+    if not isinstance(counter, Table | SpooledTable | KeptTable):
         raise ValueError("records that are not at hand need their fingerprint")
     return fingerprint(counter)
 

@@ -9,24 +9,32 @@ from contextlib import ExitStack
 from typing import TypeAlias
 
 from panbayes.consortium.agreement.study import Study
-from panbayes.tables.reading import SpooledTable, read_records
+from panbayes.tables.kept import KeptTable
+from panbayes.tables.reading import Admit, SpooledTable, read_records
 from panbayes.tables.remote import RemoteTable, remote_table
 from panbayes.tables.table import Table
 
 __all__ = ["Records", "read_for"]
 
-Records: TypeAlias = Table | SpooledTable | RemoteTable
+Records: TypeAlias = Table | SpooledTable | KeptTable | RemoteTable
 """A holder's records, in this process or counted elsewhere."""
 
 
-def read_for(study: Study, data: object, *, argument: str, stack: ExitStack) -> Records:
-    """Read a file or a data frame for a study; where it takes a file of its own, that is gone when the stack ends."""
+def read_for(
+    study: Study, data: object, *, argument: str, stack: ExitStack, admit: Admit | None = None
+) -> Table | SpooledTable | RemoteTable:
+    """Read a file or a data frame for a study; where it takes a file of its own, that is gone when the stack ends.
+
+    Where only some people are let in (``admit``) their ids are looked at, so records that stay elsewhere cannot be
+    read.
+    """
     # Where the number of records is private, that there are none is nobody's business.
     private = study.adjacency == "add-remove"
-    remote = remote_table(data, study.schema, argument=argument, may_be_empty=private, stack=stack)
-    if remote is not None:
-        return remote
-    read = read_records(data, study.schema, argument=argument, may_be_empty=private)
+    if admit is None:
+        remote = remote_table(data, study.schema, argument=argument, may_be_empty=private, stack=stack)
+        if remote is not None:
+            return remote
+    read = read_records(data, study.schema, argument=argument, may_be_empty=private, admit=admit)
     if read.spool.in_file:
         return stack.enter_context(read)
     with read:

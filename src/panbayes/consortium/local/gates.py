@@ -12,17 +12,21 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from traceback import print_exception
+from types import MappingProxyType
 from typing import Final
 
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.holder.dataset import see
+from panbayes.consortium.holder.edition import Edition
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.binding import Fingerprint
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.fingerprints import fingerprint
 from panbayes.consortium.holder.ledger.ledger import Ledger
-from panbayes.consortium.holder.records import Records
+from panbayes.consortium.holder.records import Records, read_for
 from panbayes.consortium.protocol.transport import Ask
 from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
@@ -31,19 +35,55 @@ from panbayes.privacy.written import show_fraction
 from panbayes.tables.sources.address import address_of
 from panbayes.tables.sources.file import is_file
 
-__all__ = ["MUCH", "check_own", "open_gates", "write_down_look"]
+__all__ = ["MUCH", "Account", "check_own", "open_gates", "read_declared", "write_down_look"]
 
 MUCH: Final = 10
 """Above this ε the promise is weak: one release can make a person's value e¹⁰ times likelier than another."""
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The open ``ledger`` of a declared dataset, and what the study sees of it (None for a fixed one)."""
+
+    ledger: Ledger
+    edition: Edition | None = None
+
+
+def read_declared(
+    study: Study, named: Mapping[str, object], *, state: str | Path | None, stack: ExitStack
+) -> dict[str, tuple[Records, Account]]:
+    """Return what a study sees of every declared dataset among the holders' tables, known by their places alone.
+
+    A study without privacy sees the tables as they are.
+    """
+    cabinet = Cabinet.in_state(state)
+    found: dict[str, tuple[Records, Account]] = {}
+    for name, data in named.items():
+        path = cabinet.declared_at(data, argument=f"holder {name}")
+        if path is None:
+            continue
+        ledger = stack.enter_context(Ledger.open(path))
+        if study.private:
+            seen = see(study, ledger, data, argument=f"holder {name}", stack=stack)
+            found[name] = seen.records, Account(ledger, seen.edition)
+        else:
+            found[name] = read_for(study, data, argument=f"holder {name}", stack=stack), Account(ledger)
+    return found
+
+
 @contextmanager
 def open_gates(
-    study: Study, tables: Mapping[str, Records], *, state: str | Path | None = None, simulate: int | None = None
+    study: Study,
+    tables: Mapping[str, Records],
+    *,
+    state: str | Path | None = None,
+    simulate: int | None = None,
+    declared: Mapping[str, Account] = MappingProxyType({}),
 ) -> Iterator[dict[str, Ask]]:
     """Put every table behind a gate for the study; yield how to ask each, by the holder's name.
 
     ``state`` is where ledgers are kept, by default the user's state directory. The gates close with the block.
+    ``declared`` are the accounts of those tables that are declared datasets, which the caller closes.
     """
     with ExitStack() as stack:
         gates: dict[str, Ask]
@@ -59,19 +99,32 @@ def open_gates(
                 for name, table in tables.items()
             }
         else:
-            gates = _secure_gates(study, tables, state, stack)
+            gates = _secure_gates(study, tables, state, stack, declared)
         yield gates
 
 
 def _secure_gates(
-    study: Study, tables: Mapping[str, Records], state: str | Path | None, stack: ExitStack
+    study: Study,
+    tables: Mapping[str, Records],
+    state: str | Path | None,
+    stack: ExitStack,
+    declared: Mapping[str, Account],
 ) -> dict[str, Ask]:
     records = {name: fingerprint(table) for name, table in tables.items()}
-    ledgers = _open_ledgers(tables, records, state, stack)
+    ledgers = _open_ledgers(tables, records, state, stack, declared)
     _warn(study, ledgers)
     _check_accounts(ledgers)
+    editions = {name: account.edition for name, account in declared.items()}
     return {
-        name: Gate(table, study, ledgers[name], SecureNoise(), report=_report, records=records[name]).ask
+        name: Gate(
+            table,
+            study,
+            ledgers[name],
+            SecureNoise(),
+            report=_report,
+            records=records[name],
+            edition=editions.get(name),
+        ).ask
         for name, table in tables.items()
     }
 
@@ -122,22 +175,34 @@ def _check_accounts(ledgers: Mapping[str, Ledger]) -> None:
             )
 
 
-def write_down_look(study: Study, tables: Mapping[str, Records], *, state: str | Path | None = None) -> None:
+def write_down_look(
+    study: Study,
+    tables: Mapping[str, Records],
+    *,
+    state: str | Path | None = None,
+    declared: Mapping[str, Account] = MappingProxyType({}),
+) -> None:
     """Write into every holder's ledger that ``study`` looks at all of its records without privacy."""
     records = {name: fingerprint(table) for name, table in tables.items()}
     with ExitStack() as stack:
-        for ledger in _open_ledgers(tables, records, state, stack).values():
+        for ledger in _open_ledgers(tables, records, state, stack, declared).values():
             ledger.look(study)
 
 
 def _open_ledgers(
-    tables: Mapping[str, Records], records: Mapping[str, Fingerprint], state: str | Path | None, stack: ExitStack
+    tables: Mapping[str, Records],
+    records: Mapping[str, Fingerprint],
+    state: str | Path | None,
+    stack: ExitStack,
+    declared: Mapping[str, Account],
 ) -> dict[str, Ledger]:
-    holders = {name: (table.facts.schema.hash, records[name]) for name, table in tables.items()}
-    ledgers = Cabinet.in_state(state).open(holders, waiting=_say_on_terminal)
-    for ledger in ledgers.values():
+    """Return the ledger of each holder, in their order: those of declared datasets, and those that records find."""
+    holders = {name: (table.facts.schema.hash, records[name]) for name, table in tables.items() if name not in declared}
+    found = Cabinet.in_state(state).open(holders, waiting=_say_on_terminal) if holders else {}
+    for ledger in found.values():
         stack.enter_context(ledger)
-    return ledgers
+    known = {name: account.ledger for name, account in declared.items()}
+    return {name: known.get(name) or found[name] for name in tables}
 
 
 def _warn(study: Study, ledgers: Mapping[str, Ledger]) -> None:

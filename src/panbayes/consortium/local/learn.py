@@ -25,7 +25,7 @@ from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.analyst.result import SMOOTHING, about, learn_structure
 from panbayes.consortium.holder.misfits import show_misfits
 from panbayes.consortium.holder.records import Records, read_for
-from panbayes.consortium.local.gates import check_own, open_gates, write_down_look
+from panbayes.consortium.local.gates import check_own, open_gates, read_declared, write_down_look
 from panbayes.display import shortened
 from panbayes.errors import InputError, visible
 from panbayes.privacy.adjacency import Adjacency
@@ -173,16 +173,23 @@ def _study(given: object) -> Study:
 def _learn(study: Study, named: Mapping[str, object], *, state: str | Path | None, simulate: int | None) -> Network:
     if study.private and simulate is None:
         check_own(named)
+    if study.chosen_blocks is not None and (simulate is not None or not study.private):
+        raise InputError("blocks", found="found some", remedy="leave them out: only a ledger knows who is in a block")
     with ExitStack() as stack:
-        tables = {name: _records(data, study, name, stack) for name, data in named.items()}
+        found = read_declared(study, named, state=state, stack=stack) if simulate is None else {}
+        declared = {name: account for name, (_, account) in found.items()}
+        tables = {
+            name: found[name][0] if name in found else _records(data, study, name, stack)
+            for name, data in named.items()
+        }
         for name, table in tables.items():
             if table.origin is not None:
                 show_misfits(name, table.origin.fit)
         kind = next(iter(tables.values())).kind
         if not study.private:
-            write_down_look(study, tables, state=state)
+            write_down_look(study, tables, state=state, declared=declared)
             return replace(_without_noise(study, tables), frame_kind=kind)
-        with open_gates(study, tables, state=state, simulate=simulate) as gates:
+        with open_gates(study, tables, state=state, simulate=simulate, declared=declared) as gates:
             federation = Federation(study, gates, simulated=simulate is not None)
             network = replace(learn_from(federation), frame_kind=kind)
     if simulate is not None:

@@ -41,6 +41,12 @@ class Column:
         """Return one value per record."""
         return self.values if self.places is None else self.values.gather(self.places)
 
+    def filtered(self, chosen: NDArray[np.bool_]) -> Column:
+        """Return the column of some of the records."""
+        if self.places is None:
+            return Column(self.values.filter(pl.Series(chosen)))
+        return Column(self.values, self.places[chosen])
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Batch:

@@ -20,8 +20,9 @@ from panbayes.tables.sources.csv_text import CSV
 from panbayes.tables.sources.cures import refuse_unread
 from panbayes.tables.sources.excel import EXCEL
 from panbayes.tables.sources.file import File, is_file
-from panbayes.tables.sources.folder import is_pattern, open_parts, parts_of
+from panbayes.tables.sources.folder import open_parts, parts_of
 from panbayes.tables.sources.open_table import OpenTable, readable
+from panbayes.tables.sources.pattern import is_pattern
 from panbayes.tables.sources.polars_frame import POLARS
 from panbayes.tables.sources.source import Opened, Source
 from panbayes.tables.texts import as_text

@@ -6,7 +6,6 @@ for the files in it, as Spark and others write them, unless they have a column o
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -21,10 +20,11 @@ from panbayes.errors import InputError
 from panbayes.tables.sources.batch import Batch, Column
 from panbayes.tables.sources.compression import unpacked_name
 from panbayes.tables.sources.file import File
+from panbayes.tables.sources.pattern import files_of
 from panbayes.tables.sources.source import Opened
 from panbayes.tables.texts import value_text
 
-__all__ = ["Part", "is_pattern", "open_parts", "parts_of"]
+__all__ = ["Part", "open_parts", "parts_of"]
 
 _NOBODY: Final = "__HIVE_DEFAULT_PARTITION__"
 
@@ -39,20 +39,9 @@ class Part:
     values: dict[str, str | None]
 
 
-def is_pattern(path: Path) -> bool:
-    """Tell whether a path stands for several files."""
-    return glob.has_magic(str(path)) and not path.exists()
-
-
 def parts_of(path: Path, suffixes: Sequence[str], *, argument: str) -> list[Part]:
     """Return the files of a folder or a pattern, all of one kind."""
-    if is_pattern(path):
-        fixed = next(place for place, part in enumerate(path.parts) if glob.has_magic(part))
-        root = Path(*path.parts[:fixed])
-        found = list(root.glob(str(Path(*path.parts[fixed:]))))
-    else:
-        root, found = path, list(path.rglob("*"))
-    files = sorted(one for one in found if one.is_file() and not _is_hidden(one.relative_to(root)))
+    root, files = files_of(path)
     if not files:
         what = "matches no file" if path != root else "is a directory without data files"
         raise InputError(argument, found=what, remedy="check the path")
@@ -65,10 +54,6 @@ def parts_of(path: Path, suffixes: Sequence[str], *, argument: str) -> list[Part
             remedy=f'give a pattern, such as "{path}/*{next((k for k in kinds if k in suffixes), ".csv")}"',
         )
     return [Part(one, _values(one.relative_to(root))) for one in files]
-
-
-def _is_hidden(relative: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in relative.parts)
 
 
 def _values(relative: Path) -> dict[str, str | None]:

@@ -55,7 +55,8 @@ class UnderSchema(Protocol):
 
     Its values then need not be those of the table, if each has the same code under the schema, and is outside or
     missing where that is: a column comes as a dictionary of few such values, and places in it. Where the schema names
-    a privacy unit, records come in an order that depends on each person's own records alone.
+    a privacy unit, its column comes with the values of the table, by which people are known again, and records come in
+    an order that depends on each person's own records alone.
     """
 
     def under(self, schema: Schema, columns: Mapping[str, str], /) -> Opened:

@@ -7,18 +7,21 @@ second:
 ============================================== ======================================================================
 there is a ledger …                            then
 ============================================== ======================================================================
+of a dataset declared at this very place       it is used, before a record is read (:meth:`Cabinet.declared_at`)
 bound to these very records                    it is used, whatever the holder is called this time and whatever the
                                                study is
 of this name, unused with this schema          it is used too: the same holder's people under another schema. If they
                                                are other people, too much is added up, never too little; another name
                                                avoids that
 of this name, used with other records          refused: the records have changed
-neither                                        a new one is made
+none of these                                  a new one is made
 ============================================== ======================================================================
 
-Two ledgers of the same records are refused as well: one of them is a copy, and a copy has forgotten something. A lock
-file makes looking and making one step, so that two runs that start together find the same ledger. Every file is looked
-into once for all holders of a run, so that the time grows with the number of holders and not with its square.
+A dataset that changes is found by the place of its table alone: its records under any other are refused. Two datasets
+at one place are refused, and so is a table that lies partly within another's. Two ledgers of the same records are
+refused as well: one of them is a copy, and a copy has forgotten something. A lock file makes looking and making one
+step, so that two runs that start together find the same ledger. Every file is looked into once for all holders of a
+run, so that the time grows with the number of holders and not with its square.
 """
 
 from __future__ import annotations
@@ -37,10 +40,12 @@ from typing import Final, Self, TypeAlias
 import platformdirs
 
 from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint
+from panbayes.consortium.holder.ledger.declaration import Dataset
 from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.errors import InputError, LedgerError
 from panbayes.files import check_path, sync_folder
+from panbayes.tables.sources.place import place_of
 
 __all__ = ["PATIENCE", "SUFFIX", "Cabinet", "Waiting"]
 
@@ -111,6 +116,45 @@ class Cabinet:
             on_error.pop_all()
             return ledgers
 
+    def datasets(self) -> dict[Path, list[Dataset]]:
+        """Return what was declared in every ledger that has a dataset, in order."""
+        found = {path: _history(path) for path in self.files()}
+        return {path: history for path, history in found.items() if history}
+
+    def declared_at(self, data: object, *, argument: str, besides: Path | None = None) -> Path | None:
+        """Return the ledger of the dataset whose table this is, by the place of it; None if it is none's.
+
+        A table that overlaps with that of a dataset is refused; one that is not to be looked at is passed over
+        (``besides``). ``argument`` names the table in errors.
+        """
+        place = place_of(data, argument=argument)
+        if place is None:
+            return None
+        same: list[Path] = []
+        for path, history in self.datasets().items():
+            places = [place_of(one.source, argument=argument) for one in history]
+            if path == besides:
+                continue
+            if any(one is not None and place.is_same(one) for one in places):
+                same.append(path)
+            elif any(one is not None and place.overlaps(one) for one in places):
+                raise LedgerError(
+                    str(path),
+                    found=f"is the account of a dataset whose table, {history[-1].source}, has some of the same files",
+                    remedy="give that table as a whole, or other people's records",
+                )
+        if len(same) > 1:
+            raise LedgerError(
+                str(same[0]), found=f"is of the same table as {same[1].name}", remedy="keep the one with more entries"
+            )
+        return same[0] if same else None
+
+    @contextmanager
+    def declaring(self) -> Iterator[None]:
+        """Let nobody else look for ledgers, or make one, until the block ends."""
+        with self._locked(_patiently, BUSY_SECONDS):
+            yield
+
     def make_folder(self, *, argument: str = "state") -> None:
         """Make the folder, for its owner only, if there is none. ``argument`` names it in the error."""
         check_path(self.folder, argument=argument)
@@ -174,6 +218,11 @@ def _taken(lock: int) -> bool:
 def _bindings(path: Path) -> Bindings:
     with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
         return transaction.bindings()
+
+
+def _history(path: Path) -> list[Dataset]:
+    with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
+        return transaction.dataset.history()
 
 
 def _bound_to(bindings: Mapping[Path, Bindings], schema: str, records: Fingerprint) -> Path | None:

@@ -15,6 +15,7 @@ from panbayes.consortium.holder.ledger.binding import Earlier, Fingerprint, Stag
 from panbayes.tables.codes import code_type
 from panbayes.tables.counter import BlockCounter, Facts
 from panbayes.tables.encoding import EARLIER
+from panbayes.tables.kept import KeptTable
 from panbayes.tables.marks import mark_of, sorted_digest, sorted_mark
 from panbayes.tables.reading import Origin, SpooledTable
 from panbayes.tables.remote import RemoteTable
@@ -23,7 +24,7 @@ from panbayes.tables.table import Table
 __all__ = ["anybodys", "fingerprint"]
 
 
-def fingerprint(records: Table | SpooledTable | RemoteTable) -> Fingerprint:
+def fingerprint(records: Table | SpooledTable | KeptTable | RemoteTable) -> Fingerprint:
     """Return what records are known by; nothing that cannot be told of some that are counted elsewhere."""
     if isinstance(records, RemoteTable):
         return Fingerprint(records.marks(), _unit(records.facts))

@@ -31,6 +31,7 @@ from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.clock import no_time, utc
 from panbayes.consortium.holder.ledger.events import DAILY, Event, Happening, Stranger, StrangerCount
 from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
+from panbayes.consortium.holder.ledger.kept import remove_codes
 from panbayes.consortium.holder.ledger.summary import Spending, Summary
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.errors import InternalError, LedgerError
@@ -155,10 +156,15 @@ class Ledger:
             transaction.set_cap(cap)
 
     def close_study(self, study: str) -> None:
-        """Give no further answers to the study with this hash, and its rest back, for good; replays stay free."""
+        """Give no further answers to the study with this hash, and its rest back, for good; replays stay free.
+
+        What is kept of the table for it goes, too.
+        """
         with self.transaction() as transaction:
             if study not in transaction.closed():
                 transaction.note("closed", study)
+        if self.path is not None:
+            remove_codes(self.path, study)
 
     def write_failure(self, attempt: Attempt, error: Exception) -> None:
         """Write down what an attempt failed by, unless it was never begun or somebody has written it down meanwhile.

@@ -269,8 +269,8 @@ class Transaction(Rows):
                 found="cannot tell whose records are counted where they lie",
                 remedy="declare their dataset first: panbayes holder dataset declare NAME --source ADDRESS",
             )
-        known = bindings.belongs_to(records) or any(bindings.belonged_to(schema, stage) for stage in records.stages)
-        if not (known or changing or not records.marks):
+        known = changing or not records.marks or bindings.belongs_to(records)
+        if not (known or any(bindings.belonged_to(schema, stage) for stage in records.stages)):
             if any(study.schema == schema for study in self.studies()):
                 raise LedgerError(
                     self._name,

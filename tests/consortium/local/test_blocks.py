@@ -1,0 +1,227 @@
+"""New people bring new budget by blocks: by the period in which their id was first read, whatever happens later."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from panbayes.consortium.holder.declaring import refresh, renumber
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.errors import InputError
+from tests.consortium.holder.examples import refused
+from tests.consortium.holder.ledgers import edit, faults
+from tests.consortium.local.declared import (
+    MUCH,
+    ask,
+    counted,
+    declared,
+    now,
+    people,
+    study,
+    summary,
+    write,
+)
+from tests.consortium.local.past import Past
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return write(tmp_path / "north.csv", people(range(10)))
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def path(table: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A dataset whose cap is what one study may spend, from January on."""
+    now(monkeypatch, "2026-01-31")
+    return declared(state, table, blocks="monthly", cap=MUCH)
+
+
+def refreshed(path: Path) -> int:
+    with Ledger.open(path) as ledger:
+        return refresh(ledger)
+
+
+def spent(path: Path) -> dict[str, Fraction]:
+    found = summary(path)
+    return {block: found.spent_of(frozenset({block})).amount / MUCH for block in found.blocks}
+
+
+def test_each_block_has_a_cap_of_its_own_and_people_stay_where_they_were_first_seen(
+    path: Path, table: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert counted(ask(study("january"), table, state, parts=1)) == [10, 0]
+    assert refused(ask(study("more"), table, state, parts=1))[0] == "over-budget"
+    now(monkeypatch, "2026-02-01")
+    write(table, people(range(5, 13), "yes"))
+    assert refused(ask(study("all"), table, state, parts=1))[0] == "over-budget"
+    assert counted(ask(study("new", blocks=("2026-02",)), table, state, parts=1)) == [0, 3]
+    now(monkeypatch, "2026-04-01")
+    # Back after they were gone: p0 to p4 are people of January still.
+    write(table, people(range(14)))
+    assert counted(ask(study("april", blocks=("2026-04",)), table, state, parts=1)) == [1, 0]
+    # Nobody was new in March: it is answered all the same, once.
+    assert counted(ask(study("march", blocks=("2026-03",)), table, state, parts=1)) == [0, 0]
+    assert refused(ask(study("again", blocks=("2026-03",)), table, state, parts=1))[0] == "over-budget"
+    assert spent(path) == {"2026-01": 1, "2026-02": 1, "2026-03": 1, "2026-04": 1}
+    assert summary(path).spent.amount == MUCH
+
+
+def test_a_refresh_sees_who_comes_and_goes_between_two_studies(
+    path: Path, table: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert refreshed(path) == 10
+    write(table, people(range(20, 25)))
+    now(monkeypatch, "2026-02-01")
+    assert refreshed(path) == refreshed(path) == 15
+    write(table, people(range(30)))
+    now(monkeypatch, "2026-03-01")
+    assert counted(ask(study(blocks=("2026-02",)), table, state)) == [5, 0]
+    assert counted(ask(study(blocks=("2026-01", "2026-03")), table, state)) == [25, 0]
+    assert summary(path).blocks == ("2026-01", "2026-02", "2026-03")
+
+
+def test_a_clock_that_goes_back_opens_no_earlier_block(
+    path: Path, table: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now(monkeypatch, "2026-03-01")
+    refreshed(path)
+    now(monkeypatch, "2025-12-01")
+    write(table, people(range(12), "yes"))
+    assert counted(ask(study(), table, state)) == [0, 12]
+    assert summary(path).blocks == ("2026-03",)
+    with pytest.raises(InputError, match=r'found "2026-04", and the dataset has monthly blocks up to 2026-03'):
+        ask(study(blocks=("2026-04",)), table, state)
+
+
+@pytest.mark.parametrize("block", ["2026-02", "2026-Q1", "2026"])
+def test_a_block_that_is_not_there_yet_or_of_another_calendar_is_refused(
+    block: str, path: Path, table: Path, state: Path
+) -> None:
+    with pytest.raises(InputError, match="has monthly blocks up to 2026-01"):
+        ask(study(blocks=(block,)), table, state)
+    assert summary(path).studies == ()
+
+
+def test_a_block_before_the_first_is_empty_and_answered(path: Path, table: Path, state: Path) -> None:
+    assert counted(ask(study(blocks=("2025-07",)), table, state)) == [0, 0]
+    assert summary(path).spent_of(frozenset({"2025-07"})).amount == MUCH / 2
+
+
+def test_an_id_is_its_text_without_blanks_and_who_has_none_is_left_out(path: Path, table: Path, state: Path) -> None:
+    table.write_text("patient,smokes,sex\np1,no,F\n p1 ,yes,F\n,no,F\n  ,no,F\np2,no,F\n", encoding="utf-8")
+    assert counted(ask(study(), table, state)) == [2, 0]
+    with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
+        assert transaction.dataset.registered() == 2
+
+
+def test_after_ids_were_renumbered_everything_is_everybodys(
+    path: Path, table: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(study("january"), table, state)
+    now(monkeypatch, "2026-02-01")
+    ask(study("february", epsilon=MUCH / 2, blocks=("2026-02",)), table, state)
+    with Ledger.open(path) as ledger:
+        renumber(ledger)
+        renumber(ledger)
+        with pytest.raises(InputError, match="ids were renumbered"):
+            refresh(ledger)
+    now(monkeypatch, "2026-03-01")
+    write(table, {f"q{number}": "yes" for number in range(6)})
+    with pytest.raises(InputError, match="had its ids renumbered"):
+        ask(study("march", blocks=("2026-03",)), table, state)
+    # January is full with what is reserved there; so nothing that is everybody's fits.
+    assert refused(ask(study("all", epsilon=MUCH / 2), table, state))[0] == "over-budget"
+    assert counted(ask(study("january"), table, state, number=1)) == [10, 0]
+    with Ledger.open(path) as ledger:
+        ledger.set_cap(summary(path).cap and summary(path).reserved.times(2))
+    assert counted(ask(study("all"), table, state)) == [0, 6]
+    assert refused(ask(study("more"), table, state))[0] == "over-budget"
+    found = summary(path)
+    assert found.blocks == ("2026-01", "2026-02")
+    assert spent(path) == {"2026-01": Fraction(3, 2), "2026-02": Fraction(3, 4)}
+
+
+def test_a_running_study_is_charged_to_its_own_blocks_and_sees_nobody_later(
+    path: Path, table: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(study(), table, state)
+    now(monkeypatch, "2026-02-01")
+    write(table, people(range(50)))
+    refreshed(path)
+    assert counted(ask(study(), table, state, number=1)) == [10, 0]
+    assert spent(path) == {"2026-01": 1, "2026-02": 0}
+
+
+def frame(numbers: range) -> pl.DataFrame:
+    return pl.DataFrame({"patient": [f"p{number}" for number in numbers], "smokes": "no", "sex": "F"})
+
+
+@pytest.mark.parametrize("blocks", [None, "quarterly"])
+def test_a_source_that_keeps_its_past_is_opened_as_it_was_and_what_is_gone_is_never_replaced(
+    blocks: str | None, state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now(monkeypatch, "2026-01-31")
+    past = Past(monkeypatch)
+    past.write(frame(range(10)))
+    path = declared(state, "past://lake/people", blocks="quarterly" if blocks else None)
+    first = ask(study(), "past://lake/people", state)
+    assert not list(path.parent.glob("*codes*"))
+    past.write(frame(range(40)))
+    now(monkeypatch, "2026-05-01")
+    assert counted(ask(study(), "past://lake/people", state, number=1, parts=4)) == [10, 0]
+    assert counted(ask(study("b"), "past://lake/people?version=1", state)) == [10, 0]
+    assert counted(ask(study("c"), "past://lake/people", state)) == [40, 0]
+    del past.versions[1]
+    assert refused(ask(study(), "past://lake/people", state, number=2, parts=4))[0] == "unavailable"
+    assert "has no version 1 any more" in capsys.readouterr().err
+    assert ask(study(), "past://lake/people", state) == first
+    past.versions[1] = frame(range(9))
+    assert refused(ask(study(), "past://lake/people", state, number=2, parts=4))[0] == "unavailable"
+    pins = [one.pin for one in summary(path).studies]
+    assert [None if pin is None else pin.address for pin in pins] == [
+        f"past://lake/people?version={number}" for number in (1, 1, 2)
+    ]
+
+
+def test_who_moves_people_to_another_block_shows(path: Path, table: Path, state: Path) -> None:
+    ask(study(), table, state)
+    assert faults(path) == ""
+    edit(path, "UPDATE register SET block = '2026-02'")
+    assert "people of blocks that were never opened" in faults(path)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE notes SET content = replace(content, '2026-01', '2025-01') WHERE what = 'pinned'", "a cap or another"),
+        ("DELETE FROM notes WHERE what = 'pinned'", "its study is pinned to nothing"),
+        ("UPDATE notes SET content = '2026-13' WHERE what = 'block'", "a block was opened that the dataset does not"),
+        ("UPDATE notes SET content = '{}' WHERE what = 'dataset'", "a note of a dataset"),
+        ("UPDATE notes SET content = '{}' WHERE what = 'pinned'", "a note of what a study sees"),
+        ("INSERT INTO notes (after, what, content) SELECT 1, what, content FROM notes", "the blocks are not in order"),
+        ("INSERT INTO notes (after, what, content) SELECT 1, what, content FROM notes", "a study was pinned twice"),
+    ],
+)
+def test_who_edits_what_is_declared_shows(statement: str, said: str, path: Path, table: Path, state: Path) -> None:
+    ask(study(), table, state)
+    edit(path, statement)
+    assert said in faults(path)
+
+
+def test_spending_is_checked_block_by_block(path: Path, table: Path, state: Path) -> None:
+    """A ledger that let too much through, in one block, is told by its entries."""
+    ask(study("a"), table, state, parts=1)
+    with Ledger.open(path) as ledger:
+        ledger.set_cap(None)
+    ask(study("b"), table, state, parts=1)
+    assert faults(path) == ""
+    edit(path, "UPDATE notes SET content = (SELECT content FROM notes WHERE what = 'cap') WHERE content IS NULL")
+    assert "entry 2: the total is above the cap in force" in faults(path)
