@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 from panbayes.errors import InputError
 from panbayes.schema.blanks import BLANKS, stripped
 from panbayes.schema.schema import Unit
+from panbayes.tables.reading import Admit
 from panbayes.tables.sources.batch import Column
 from panbayes.tables.sources.dispatch import check_columns, counted_there, open_source
 from panbayes.tables.sources.file import name_of
 from panbayes.tables.texts import as_text
+from panbayes.tables.units import person_texts
 
 __all__ = ["MAX_CHARACTERS", "ValueCounts", "count_values"]
 
@@ -46,9 +48,18 @@ class ValueCounts:
 
 
 def count_values(
-    source: object, column: str, *, unit: Unit | None, missing_values: tuple[str, ...], argument: str = "data"
+    source: object,
+    column: str,
+    *,
+    unit: Unit | None,
+    missing_values: tuple[str, ...],
+    argument: str = "data",
+    admit: Admit | None = None,
 ) -> ValueCounts:
-    """Count the people who have each value of a column; without a ``unit`` every record is another person's."""
+    """Count the people who have each value of a column; without a ``unit`` every record is another person's.
+
+    Only people whom ``admit`` lets in are counted, by all of their records.
+    """
     if counted_there(source, argument=argument):
         raise InputError(
             name_of(source, argument),
@@ -64,19 +75,25 @@ def count_values(
     with open_source(source, argument=argument) as opened:
         check_columns(opened, names, argument=argument)
         for batch in opened.batches(names):
-            part = {"value": _codes(batch.columns[column], known, missing)}
-            if unit is not None:
-                part |= _people(batch.columns[unit.column], missing, keys)
-            parts.append(pl.DataFrame(part))
+            values = batch.columns[column]
+            if unit is None:
+                parts.append(pl.DataFrame({"value": _codes(values, known, missing)}))
+                continue
+            ids = batch.columns[unit.column]
+            if admit is not None:
+                admitted = admit(ids)
+                values, ids = values.filtered(admitted), ids.filtered(admitted)
+            people = _people(ids, missing_values, keys)
+            parts.append(pl.DataFrame({"value": _codes(values, known, missing), **people}))
     frame = pl.concat(parts) if parts else pl.DataFrame({"value": pl.Series([], dtype=pl.Int64)})
     if unit is not None and parts:
         person = ["named", "first", "second"]
         kept = frame.filter(pl.col("named")).filter(pl.int_range(pl.len()).over(person) < unit.max_records)
         frame = kept.unique([*person, "value"])
     codes = frame["value"].to_numpy()
-    people = np.bincount(codes[codes != _NOBODY], minlength=len(known)).astype(np.int64)
+    counted = np.bincount(codes[codes != _NOBODY], minlength=len(known)).astype(np.int64)
     texts = np.array(list(known), dtype=object)
-    return ValueCounts(tuple(texts[people > 0].tolist()), people[people > 0])
+    return ValueCounts(tuple(texts[counted > 0].tolist()), counted[counted > 0])
 
 
 def _codes(column: Column, known: dict[str, int], missing: list[str]) -> pl.Series:
@@ -97,9 +114,8 @@ def _codes(column: Column, known: dict[str, int], missing: list[str]) -> pl.Seri
     return found if column.places is None else found.gather(column.places)
 
 
-def _people(ids: Column, missing: list[str], keys: tuple[int, ...]) -> dict[str, pl.Series]:
+def _people(ids: Column, missing_values: tuple[str, ...], keys: tuple[int, ...]) -> dict[str, pl.Series]:
     """Return two hashes of every record's id, under keys drawn for this reading, and whether it names anybody."""
-    texts = as_text(ids.values).str.strip_chars(BLANKS)
-    named = texts.is_not_null() & ~texts.is_in(missing).fill_null(value=True)
-    found = {"named": named, "first": texts.hash(keys[0]), "second": texts.hash(keys[1])}
+    texts, nobody = person_texts(ids.values, missing_values)
+    found = {"named": pl.Series(~nobody), "first": texts.hash(keys[0]), "second": texts.hash(keys[1])}
     return found if ids.places is None else {name: series.gather(ids.places) for name, series in found.items()}

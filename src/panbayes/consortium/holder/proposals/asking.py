@@ -7,6 +7,8 @@ records. Whatever becomes of a process in between, nothing leaves that was not c
 
 **Which neighbours.** A dataset that changes is asked under ``add-remove``; a fixed one under whatever its studies were
 answered under, else under ``replace``, for losses under two adjacencies do not add up. The unit is the declared one.
+Where people have blocks, everybody is asked about, and every block is charged
+(:mod:`panbayes.consortium.holder.dataset`).
 
 Exact counts are read before the charge, and kept in memory alone; what reading them may refuse (a file that is gone, a
 column that is not there) is no more than any reading of the table refuses. No size leaves: neither that of the table
@@ -19,9 +21,13 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 
-from panbayes.consortium.holder.ledger.declaration import Dataset
+from panbayes.consortium.agreement.calendar import period_at
+from panbayes.consortium.holder.dataset import population
+from panbayes.consortium.holder.ledger.clock import utc
+from panbayes.consortium.holder.ledger.declaration import Dataset, Named
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.proposal import Proposal
+from panbayes.consortium.holder.ledger.summary import Summary
 from panbayes.consortium.holder.proposals.wish import Answer, Cells, Edges, Protected, Values, Wish
 from panbayes.consortium.holder.proposing import check_proposal, propose
 from panbayes.dp.noise import Noise
@@ -70,7 +76,7 @@ def offer(ledger: Ledger, wish: Wish) -> Offer:
         wish.epsilon,
         wish.delta,
     )
-    stored = check_proposal(ledger, proposal)
+    stored = check_proposal(ledger, proposal, blocks=_blocks(summary))
     left = max(dataset.delta - summary.delta, Fraction(0))
     return Offer(wish, dataset, protected, proposal, summary.left, left, stored)
 
@@ -80,12 +86,13 @@ def take(ledger: Ledger, offered: Offer, *, noise: Noise) -> Answer:
     wish, protected = offered.wish, offered.protected
     if offered.stored is not None:
         return read_answer(wish, offered.stored, argument=ledger.name)
-    counts = wish.read(offered.dataset.source, protected, argument="DATASET")
+    found = population(ledger, offered.dataset.source, argument="DATASET")
+    counts = wish.read(found.source, protected, argument="DATASET", admit=found.people)
 
     def answer() -> bytes:
         return json.dumps(wish.draw(counts, protected, noise=noise), separators=(",", ":")).encode()
 
-    return read_answer(wish, propose(ledger, offered.proposal, answer), argument=ledger.name)
+    return read_answer(wish, propose(ledger, offered.proposal, answer, blocks=found.blocks), argument=ledger.name)
 
 
 def read_answer(wish: Wish, data: bytes, *, argument: str) -> Answer:
@@ -113,6 +120,14 @@ def _whole(value: object) -> bool:
 
 def _pair(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and _whole(value[1])
+
+
+def _blocks(summary: Summary) -> Named:
+    """Return the blocks whose people will be asked about, as far as they are known before anybody is read."""
+    dataset = summary.dataset
+    if dataset is None or dataset.blocks is None or summary.renumbered:
+        return None
+    return frozenset(summary.blocks or (period_at(dataset.blocks, utc()),))
 
 
 def _adjacency(ledger: Ledger, *, changing: bool) -> Adjacency:

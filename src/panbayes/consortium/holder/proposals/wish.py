@@ -41,7 +41,7 @@ from panbayes.schema.declaration import content, hashed_text
 from panbayes.schema.grids import decade_edges
 from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Schema, Unit
 from panbayes.tables.distinct_values import ValueCounts, count_values
-from panbayes.tables.reading import read_records
+from panbayes.tables.reading import Admit, read_records
 from panbayes.tables.remote import remote_table
 
 __all__ = ["MAX_DENOMINATOR", "MAX_SHARES", "Answer", "Cells", "Edges", "Protected", "Values", "Wish", "counts_event"]
@@ -90,8 +90,10 @@ class Wish(Protocol):
     def event(self, protected: Protected, /) -> Event:
         """Return the noise of the answer; refuse a wish that cannot be answered by anybody."""
 
-    def read(self, source: object, protected: Protected, *, argument: str) -> NDArray[np.int64] | ValueCounts:
-        """Count the records exactly."""
+    def read(
+        self, source: object, protected: Protected, *, argument: str, admit: Admit | None = None
+    ) -> NDArray[np.int64] | ValueCounts:
+        """Count the records exactly, of those people whom ``admit`` lets in."""
 
     def draw(self, counts: NDArray[np.int64] | ValueCounts, protected: Protected, *, noise: Noise) -> Answer:
         """Make the private answer of exact counts."""
@@ -128,9 +130,11 @@ class Cells:
         """Return the noise of every cell."""
         return counts_event(self.epsilon, protected)
 
-    def read(self, source: object, protected: Protected, *, argument: str) -> NDArray[np.int64]:
+    def read(
+        self, source: object, protected: Protected, *, argument: str, admit: Admit | None = None
+    ) -> NDArray[np.int64]:
         """Count the records in every cell."""
-        return _cells(self.attribute, self.missing_values, source, protected, argument=argument)
+        return _cells(self.attribute, self.missing_values, source, protected, argument=argument, admit=admit)
 
     def draw(self, counts: NDArray[np.int64] | ValueCounts, protected: Protected, *, noise: Noise) -> tuple[int, ...]:
         """Return the noisy count of every cell."""
@@ -191,9 +195,11 @@ class Edges:
         """Return the choices of all edges."""
         return Together((self.part,), len(self.shares))
 
-    def read(self, source: object, protected: Protected, *, argument: str) -> NDArray[np.int64]:
+    def read(
+        self, source: object, protected: Protected, *, argument: str, admit: Admit | None = None
+    ) -> NDArray[np.int64]:
         """Count the records in every cell of the grid; what is no number is in none."""
-        counts = _cells(self.attribute, self.missing_values, source, protected, argument=argument)
+        counts = _cells(self.attribute, self.missing_values, source, protected, argument=argument, admit=admit)
         return counts[: self.attribute.regular]
 
     def draw(self, counts: NDArray[np.int64] | ValueCounts, protected: Protected, *, noise: Noise) -> tuple[int, ...]:
@@ -237,12 +243,12 @@ class Values:
         event = counts_event(self.epsilon, protected)
         return frequency_threshold(event, delta=self.delta, values=protected.max_records)
 
-    def read(self, source: object, protected: Protected, *, argument: str) -> ValueCounts:
+    def read(self, source: object, protected: Protected, *, argument: str, admit: Admit | None = None) -> ValueCounts:
         """Count the people who have each value."""
         if protected.unit is not None and protected.unit.column == self.column:
             raise InputError("column", found=f'"{self.column}" says whose a record is', remedy="give another column")
         return count_values(
-            source, self.column, unit=protected.unit, missing_values=self.missing_values, argument=argument
+            source, self.column, unit=protected.unit, missing_values=self.missing_values, argument=argument, admit=admit
         )
 
     def draw(
@@ -289,13 +295,20 @@ def _domain_text(attribute: Attribute) -> str:
 
 
 def _cells(
-    attribute: Attribute, missing_values: tuple[str, ...], source: object, protected: Protected, *, argument: str
+    attribute: Attribute,
+    missing_values: tuple[str, ...],
+    source: object,
+    protected: Protected,
+    *,
+    argument: str,
+    admit: Admit | None,
 ) -> NDArray[np.int64]:
     """Count the records in every cell, wherever records are counted; that there are none is nobody's business."""
     schema = Schema("proposal", (attribute,), missing_values=missing_values, unit=protected.unit)
     with ExitStack() as stack:
-        remote = remote_table(source, schema, argument=argument, may_be_empty=True, stack=stack)
-        table = remote or stack.enter_context(
-            read_records(source, schema, argument=argument, may_be_empty=True, marked=False)
-        )
-        return table.count([(0,)]).flat.copy()
+        if admit is None:
+            remote = remote_table(source, schema, argument=argument, may_be_empty=True, stack=stack)
+            if remote is not None:
+                return remote.count([(0,)]).flat.copy()
+        read = read_records(source, schema, argument=argument, may_be_empty=True, marked=False, admit=admit)
+        return stack.enter_context(read).count([(0,)]).flat.copy()
