@@ -180,6 +180,7 @@ def test_nothing_is_proposed_where_nothing_stands_out(tmp_path: Path, panbayes: 
         ((*AGE, "--low", "a", "--high", "10", "--step", "3"), "--low: found 'a'"),
         ((*GRID, "--quantiles", "0.5,1"), "--quantiles: found one that is not between 0 and 1"),
         ((*GRID, "--bins", "1"), "--bins: found 1"),
+        ((*AGE, "--blocks", "2026-Q4"), "--blocks: found 2026-Q4, and the dataset has no blocks"),
         (JOB, "--values, --list, --unknown: found 0 of them"),
         ((*JOB, "--values", "a", "--unknown"), "--values, --list, --unknown: found 2 of them"),
         ((*JOB, "--values", " , "), "--values: found no value"),

@@ -170,6 +170,7 @@ def test_questions_are_texts_that_tell_wishes_apart() -> None:
         Cells(decades("value"), EPSILON),
         Cells(CELLS.attribute, EPSILON, missing_values=("x",)),
         Cells(CELLS.attribute, EPSILON, edition="autumn"),
+        Cells(CELLS.attribute, EPSILON, blocks=("2026-Q4",)),
         EDGES,
         Edges(GRID, (Fraction(1, 2),), EPSILON),
         VALUES,

@@ -79,6 +79,32 @@ def test_frequent_values_are_read_through_the_register_too(path: Path, table: Pa
         assert transaction.dataset.registered() == 10
 
 
+@pytest.mark.parametrize("kind", ["cells", "values"])
+def test_people_of_some_blocks_alone_are_asked_about_and_charged(
+    path: Path, table: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    answer(path, SMOKES)
+    now(monkeypatch, "2026-02-01")
+    write(table, {**people(range(10)), **people(range(20, 27), "yes")})
+    if kind == "cells":
+        assert answer(path, replace(SMOKES, blocks=("2026-02",))) == [0, 7, 0, 0]
+    else:
+        with Ledger.open(path) as ledger, ledger.transaction() as transaction:
+            dataset = transaction.dataset.declared()
+            assert dataset is not None
+            transaction.dataset.declare(replace(dataset, delta=Fraction(1, 10**6)))
+        wish = Values("smokes", MUCH, Fraction(1, 10**9), blocks=("2026-02",))
+        assert answer(path, wish) == [("yes", 7)]
+    assert spent(path) == {"2026-01": 1, "2026-02": 1}
+
+
+@pytest.mark.parametrize("blocks", [("2026",), ("2026-13",), ("2026-02",)])
+def test_blocks_that_there_are_not_are_refused_and_cost_nothing(path: Path, blocks: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match="blocks"):
+        answer(path, replace(SMOKES, blocks=blocks))
+    assert summary(path).entries == 0
+
+
 def test_once_ids_are_renumbered_everybody_is_charged(path: Path) -> None:
     answer(path, SMOKES)
     with Ledger.open(path) as ledger:

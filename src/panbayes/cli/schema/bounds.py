@@ -13,6 +13,7 @@ from panbayes.cli.arguments import AsJson, LedgerFolder
 from panbayes.cli.schema.proposing import (
     Again,
     Agreed,
+    Blocks,
     ColumnName,
     DatasetName,
     Epsilon,
@@ -20,6 +21,7 @@ from panbayes.cli.schema.proposing import (
     Snippet,
     Terms,
     ask_dataset,
+    blocks_of,
     epsilon_of,
     exact,
     missing_of,
@@ -77,6 +79,7 @@ def bounds(
     ] = None,
     missing_value: MissingWords = None,
     edition: Again = "",
+    blocks: Blocks = None,
     output: Snippet = None,
     state: LedgerFolder = None,
     yes: Agreed = False,
@@ -100,6 +103,7 @@ def bounds(
             epsilon_of(epsilon),
             missing_of(missing_value),
             edition,
+            blocks_of(blocks),
             Said(low, high, step, quantiles, period, date_format, bins),
         )
     ask_dataset(dataset, wish, Terms(state, output, yes, as_json, bins), asks=asks)
@@ -119,14 +123,14 @@ class Said:
 
 
 def _wish(
-    column: str, epsilon: Fraction, missing: tuple[str, ...], edition: str, said: Said
+    column: str, epsilon: Fraction, missing: tuple[str, ...], edition: str, blocks: tuple[str, ...], said: Said
 ) -> tuple[Cells | Edges, str]:
     """Return what is asked, and how to say it."""
     if said.period is not None:
         _check_absent("--period", {"--step": said.step, "--quantiles": said.quantiles})
         grid = calendar(column, said.period, low=said.low, high=said.high, form=said.date_format)
         asks = f"how many records have {column} in each {said.period} from {grid.between[0]} to {grid.between[1]}"
-        return Cells(grid, epsilon, missing, edition), asks
+        return Cells(grid, epsilon, missing, edition, blocks), asks
     _check_absent("--period", {"--format": said.date_format})
     if said.low is not None and said.high is not None and said.step is not None:
         low, high, step = exact(said.low, "--low"), exact(said.high, "--high"), exact(said.step, "--step")
@@ -134,11 +138,11 @@ def _wish(
         shares = _shares(said.quantiles, said.bins)
         listed = ", ".join(f"{float(share):g}" for share in shares)
         asks = f"below which of {plural(grid.regular - 1, 'edge')} the shares {listed} of the records lie"
-        return Edges(grid, shares, epsilon, missing, edition), asks
+        return Edges(grid, shares, epsilon, missing, edition, blocks), asks
     given = {"--low": said.low, "--high": said.high, "--step": said.step, "--quantiles": said.quantiles}
     _check_absent("--low, --high and --step together", given)
     asks = f"how many records have {column} between 0 and 1, 2, 5 times each power of ten, with both signs"
-    return Cells(decades(column), epsilon, missing, edition), asks
+    return Cells(decades(column), epsilon, missing, edition, blocks), asks
 
 
 def _check_absent(wanted: str, given: Mapping[str, str | None]) -> None:

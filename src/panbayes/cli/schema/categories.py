@@ -11,6 +11,7 @@ from panbayes.cli.arguments import AsJson, LedgerFolder
 from panbayes.cli.schema.proposing import (
     Again,
     Agreed,
+    Blocks,
     ColumnName,
     DatasetName,
     Epsilon,
@@ -18,6 +19,7 @@ from panbayes.cli.schema.proposing import (
     Snippet,
     Terms,
     ask_dataset,
+    blocks_of,
     epsilon_of,
     missing_of,
 )
@@ -63,6 +65,7 @@ def categories(
     ] = "0",
     missing_value: MissingWords = None,
     edition: Again = "",
+    blocks: Blocks = None,
     output: Snippet = None,
     state: LedgerFolder = None,
     yes: Agreed = False,
@@ -86,17 +89,17 @@ def categories(
         raise InputError(
             "--values, --list, --unknown", found=f"found {sum(chosen)} of them", remedy="give one of the three"
         )
-    cost, missing = epsilon_of(epsilon), missing_of(missing_value)
+    cost, missing, named = epsilon_of(epsilon), missing_of(missing_value), blocks_of(blocks)
     chance = parse_number(delta, argument="--delta")
     wish: Wish
     if unknown:
-        wish = Values(column, cost, chance, missing, edition)
+        wish = Values(column, cost, chance, missing, edition, named)
         asks = f"which values of {column} many people have, whatever they are"
     else:
         if chance:
             raise InputError("--delta", found="is given for a public list", remedy="leave it out: that costs no δ")
         attribute = _domain(column, values, public_list)
-        wish = Cells(attribute, cost, missing, edition)
+        wish = Cells(attribute, cost, missing, edition, named)
         asks = f"how many records have each of {plural(attribute.regular, 'value')} of a public list as {column}"
     ask_dataset(dataset, wish, Terms(state, output, yes, as_json, bins=1), asks=asks)
 

@@ -31,6 +31,7 @@ from panbayes.schema.toml_writer import toml_item
 __all__ = [
     "Again",
     "Agreed",
+    "Blocks",
     "ColumnName",
     "DatasetName",
     "Epsilon",
@@ -38,6 +39,7 @@ __all__ = [
     "Snippet",
     "Terms",
     "ask_dataset",
+    "blocks_of",
     "epsilon_of",
     "exact",
     "missing_of",
@@ -73,6 +75,15 @@ Again: TypeAlias = Annotated[
         show_default="none",
     ),
 ]
+Blocks: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--blocks",
+        metavar="PERIODS",
+        help="Of a dataset with blocks: whose people to ask about, and to charge, such as 2026-Q3,2026-Q4.",
+        show_default="everybody",
+    ),
+]
 MissingWords: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -80,7 +91,7 @@ MissingWords: TypeAlias = Annotated[
     ),
 ]
 
-_OPTIONS: Final = frozenset({"delta", "epsilon", "high", "low", "period", "quantiles", "step"})
+_OPTIONS: Final = frozenset({"blocks", "delta", "epsilon", "high", "low", "period", "quantiles", "step"})
 
 SHOWN: Final = 20
 """So many counts are shown to people; --json has all."""
@@ -112,6 +123,11 @@ def epsilon_of(text: str) -> Fraction:
 def missing_of(words: Sequence[str] | None) -> tuple[str, ...]:
     """Return all that means missing."""
     return (*DEFAULT_MISSING_VALUES, *(words or ()))
+
+
+def blocks_of(text: str | None) -> tuple[str, ...]:
+    """Read --blocks."""
+    return tuple(sorted({part.strip() for part in (text or "").split(",")} - {""}))
 
 
 def ask_dataset(dataset: str, wish: Wish, terms: Terms, *, asks: str) -> None:
@@ -146,9 +162,10 @@ def options_named() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if error.argument not in _OPTIONS:
+        name = error.argument.removeprefix("study, ")
+        if name not in _OPTIONS:
             raise
-        raise InputError(f"--{error.argument}", found=error.found, remedy=error.remedy) from None
+        raise InputError(f"--{name}", found=error.found, remedy=error.remedy) from None
 
 
 def _path(dataset: str, state: Path | None) -> Path:

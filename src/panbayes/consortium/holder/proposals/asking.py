@@ -7,12 +7,13 @@ records. Whatever becomes of a process in between, nothing leaves that was not c
 
 **Which neighbours.** A dataset that changes is asked under ``add-remove``; a fixed one under whatever its studies were
 answered under, else under ``replace``, for losses under two adjacencies do not add up. The unit is the declared one.
-Where people have blocks, everybody is asked about, and every block is charged
-(:mod:`panbayes.consortium.holder.dataset`).
+Where people have blocks, the people of those that a wish names are asked about, else everybody, and these blocks are
+charged (:mod:`panbayes.consortium.holder.dataset`).
 
 Exact counts are read before the charge, and kept in memory alone; what reading them may refuse (a file that is gone, a
 column that is not there) is no more than any reading of the table refuses. No size leaves: neither that of the table
-nor that of what was not released.
+nor that of what was not released. So a fixed dataset need not be known again by its records: whatever table lies at its
+place is charged to its account, and losses of one person in several tables add up there.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 
-from panbayes.consortium.agreement.calendar import period_at
+from panbayes.consortium.agreement.calendar import calendar_of, period_at
 from panbayes.consortium.holder.dataset import population
 from panbayes.consortium.holder.ledger.clock import utc
 from panbayes.consortium.holder.ledger.declaration import Dataset, Named
@@ -76,7 +77,7 @@ def offer(ledger: Ledger, wish: Wish) -> Offer:
         wish.epsilon,
         wish.delta,
     )
-    stored = check_proposal(ledger, proposal, blocks=_blocks(summary))
+    stored = check_proposal(ledger, proposal, blocks=_blocks(wish, summary))
     left = max(dataset.delta - summary.delta, Fraction(0))
     return Offer(wish, dataset, protected, proposal, summary.left, left, stored)
 
@@ -86,7 +87,7 @@ def take(ledger: Ledger, offered: Offer, *, noise: Noise) -> Answer:
     wish, protected = offered.wish, offered.protected
     if offered.stored is not None:
         return read_answer(wish, offered.stored, argument=ledger.name)
-    found = population(ledger, offered.dataset.source, argument="DATASET")
+    found = population(ledger, offered.dataset.source, argument="DATASET", chosen=wish.blocks or None)
     counts = wish.read(found.source, protected, argument="DATASET", admit=found.people)
 
     def answer() -> bytes:
@@ -122,12 +123,20 @@ def _pair(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and _whole(value[1])
 
 
-def _blocks(summary: Summary) -> Named:
+def _blocks(wish: Wish, summary: Summary) -> Named:
     """Return the blocks whose people will be asked about, as far as they are known before anybody is read."""
     dataset = summary.dataset
-    if dataset is None or dataset.blocks is None or summary.renumbered:
+    calendar = None if dataset is None or summary.renumbered else dataset.blocks
+    if any(calendar is None or calendar_of(block) != calendar for block in wish.blocks):
+        there_are = "no" if calendar is None else calendar
+        raise InputError(
+            "blocks",
+            found=f"found {', '.join(wish.blocks)}, and the dataset has {there_are} blocks",
+            remedy="give blocks that panbayes holder dataset show names, or none for everybody",
+        )
+    if calendar is None:
         return None
-    return frozenset(summary.blocks or (period_at(dataset.blocks, utc()),))
+    return frozenset(wish.blocks or summary.blocks or (period_at(calendar, utc()),))
 
 
 def _adjacency(ledger: Ledger, *, changing: bool) -> Adjacency:

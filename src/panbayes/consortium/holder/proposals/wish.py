@@ -13,7 +13,8 @@ wish                the answer                                       what one pe
 :class:`Values`     frequent values of an unknown domain, at (ε, δ)  m values by 1 each, twice that under replace
 =================== ================================================ ===============================================
 
-m is the number of records that are kept of one person, 1 where every record is a person's.
+m is the number of records that are kept of one person, 1 where every record is a person's. A wish may have a name of
+its own (``edition``), to be asked anew, and be about the people of some ``blocks`` of the dataset alone.
 """
 
 from __future__ import annotations
@@ -84,6 +85,10 @@ class Wish(Protocol):
     def delta(self) -> Fraction:
         """The chance that a value of one person alone is named; 0 where the domain is public."""
 
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The blocks whose people are asked about; none for everybody."""
+
     def question(self) -> Mapping[str, str]:
         """Return everything that is asked, in texts; two wishes with the same texts are the same."""
 
@@ -111,6 +116,7 @@ class Cells:
     epsilon: Fraction
     missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES
     edition: str = ""
+    blocks: tuple[str, ...] = ()
 
     @property
     def column(self) -> str:
@@ -155,6 +161,7 @@ class Edges:
     epsilon: Fraction
     missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES
     edition: str = ""
+    blocks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that there is something to choose, and from what."""
@@ -228,6 +235,7 @@ class Values:
     delta: Fraction
     missing_values: tuple[str, ...] = DEFAULT_MISSING_VALUES
     edition: str = ""
+    blocks: tuple[str, ...] = ()
 
     def question(self) -> Mapping[str, str]:
         """Return everything that is asked, in texts."""
@@ -284,7 +292,8 @@ def _asked(mechanism: str, wish: Cells | Edges | Values, **further: str) -> Mapp
         "missing": json.dumps(sorted(set(wish.missing_values)), ensure_ascii=False, separators=(",", ":")),
         **further,
     }
-    return said | ({"edition": wish.edition} if wish.edition else {})
+    asked_apart = {"edition": wish.edition, "blocks": " ".join(sorted(set(wish.blocks)))}
+    return said | {key: text for key, text in asked_apart.items() if text}
 
 
 def _domain_text(attribute: Attribute) -> str:
