@@ -114,6 +114,16 @@ def test_the_second_condition_is_needed() -> None:
     assert hidden_loss(lenient) > float(epsilon) >= hidden_loss(chosen)
 
 
+def test_the_threshold_holds_for_the_largest_scale_that_may_be_served() -> None:
+    event = DiscreteLaplace(Fraction(10), 1)
+    delta = laplace_tail_above(event.scale, 200)  # just enough for T = 201, if the scale were served as it is
+    threshold = frequency_threshold(event, delta=delta, values=1)
+    assert threshold == 202
+    assert (
+        laplace_tail_above(event.scale * SERVED, threshold - 1) <= delta < laplace_tail_above(event.scale * SERVED, 200)
+    )
+
+
 def test_the_brute_force_sees_a_threshold_that_forgets_that_a_person_has_several_values() -> None:
     epsilon, delta = Fraction(1), Fraction(1, 100)
     event = event_of(epsilon, "add-remove", 2)
