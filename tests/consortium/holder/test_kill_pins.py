@@ -28,12 +28,12 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> int:
 
 
 def test_killed_around_the_commit_a_study_is_pinned_with_its_codes_or_not_at_all(lines: int, tmp_path: Path) -> None:
-    done = kill(tmp_path, 2, lines - 60)
+    done = kill(tmp_path, 3, lines - 100)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["codes left"] >= 1
 
 
 def test_the_checks_notice_codes_that_are_kept_after_the_commit(lines: int, tmp_path: Path) -> None:
-    done = kill(tmp_path, 1, lines - 80, "sabotage")
+    done = kill(tmp_path, 1, lines - 60, "sabotage")
     assert done.returncode == 1
     assert "charged, and what it saw is not kept" in done.stderr

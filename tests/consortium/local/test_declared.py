@@ -116,6 +116,19 @@ def test_records_of_a_dataset_that_changes_are_refused_without_their_place(table
     assert Cabinet.in_state(state).files() == [path]
 
 
+def test_a_copy_is_no_dataset_of_its_own(table: Path, state: Path) -> None:
+    path = declared(state, table)
+    copy = Path(shutil.copy(table, table.with_name("copy.csv")))
+    other = declared(state, copy, name="south")
+    ask(study(), table, state)
+    with pytest.raises(LedgerError, match="has been used for these very records, which were declared as another"):
+        ask(study("b"), copy, state)
+    for empty in (table, copy):
+        write(empty, {})
+    assert counted(ask(study("c"), table, state)) == counted(ask(study("d"), copy, state)) == [0, 0]
+    assert (summary(path).entries, summary(other).entries) == (2, 1)
+
+
 def test_other_records_under_the_name_of_a_dataset_that_changes_are_refused(table: Path, state: Path) -> None:
     declared(state, table)
     other = write(table.with_name("other.csv"), people(range(9)))

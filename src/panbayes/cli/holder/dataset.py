@@ -17,7 +17,7 @@ from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agreement.calendar import CALENDARS, Calendar
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.declaration import Dataset
-from panbayes.consortium.holder.ledger.kept import codes_of, remove_codes
+from panbayes.consortium.holder.ledger.kept import codes_of
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.summary import Summary
 from panbayes.errors import InputError, nearest
@@ -36,8 +36,9 @@ A table that changes must be declared before it is learned from, or every state 
 then found by the place of its table, and every study sees one state of it.
 
 Examples:
-    panbayes holder dataset declare north --source north.csv --unit patient --changing
-    panbayes holder dataset show north
+    panbayes holder dataset declare visitors --source visits.csv \\
+        --unit user --changing
+    panbayes holder dataset show visitors
 """
 
 Name: TypeAlias = Annotated[
@@ -54,7 +55,7 @@ OfHolder: TypeAlias = Annotated[
 def register(group: typer.Typer) -> None:
     """Add the group ``dataset``."""
     dataset = new_group(HELP)
-    for command in (declare, show, refresh, renumber, forget):
+    for command in (declare, show, refresh, renumber):
         add_command(dataset, command)
     add_command(dataset, list_all, name="list")
     group.add_typer(dataset, name="dataset")
@@ -110,11 +111,9 @@ def declare(
         int, typer.Option(metavar="NUMBER", help="With --unit: so many records of a person are used.", min=1)
     ] = 1,
     changing: Annotated[
-        bool | None,
-        typer.Option(
-            "--changing/--fixed", help="Whether the table changes, or stays as it is.", show_default="you must say it"
-        ),
-    ] = None,
+        bool, typer.Option("--changing", help="The table changes; this or the next must be said.")
+    ] = False,
+    fixed: Annotated[bool, typer.Option("--fixed", help="The table stays as it is.")] = False,
     blocks: Annotated[
         str | None,
         typer.Option(
@@ -149,19 +148,19 @@ def declare(
     Not a record is read. Declared again, a dataset is known at both places, and has the new δ.
 
     Examples:
-        panbayes holder dataset declare north --source north.csv --unit patient --changing --cap 3
-        panbayes holder dataset declare north --source "delta:///lake/visits" --unit patient \\
-            --max-records 4 --changing --blocks quarterly
+        panbayes holder dataset declare visitors --source visits.csv \\
+            --unit user --changing --cap 3
+        panbayes holder dataset declare visitors --source visits.csv \\
+            --unit user --changing --blocks quarterly --delta 1e-6
         panbayes holder dataset declare south --source south.csv --fixed
     """
     # Imported here: it can read tables, and the other verbs need not.
     from panbayes.consortium.holder.declaring import declare as declare_dataset
 
     chosen = _chosen(name, state, config)
-    if changing is None:
-        raise InputError(
-            "--changing", found="neither --changing nor --fixed is given", remedy="say whether the table ever changes"
-        )
+    if changing == fixed:
+        found = "is given with --fixed" if changing else "is not given, nor is --fixed"
+        raise InputError("--changing", found=found, remedy="say one of them: does the table ever change?")
     given = chosen.source
     for option, value in (("--source", source), ("--cap", cap)):
         if value is not None and given is not None:
@@ -190,7 +189,7 @@ def show(name: Name = None, state: LedgerFolder = None, config: OfHolder = None,
     """Show what is declared, what was spent by block, and what studies see.
 
     Examples:
-        panbayes holder dataset show north
+        panbayes holder dataset show visitors
     """
     _tell(_there(name, state, config), as_json=as_json)
 
@@ -222,7 +221,7 @@ def refresh(name: Name = None, state: LedgerFolder = None, config: OfHolder = No
     Only ids are read. The first question of a study does the same.
 
     Examples:
-        panbayes holder dataset refresh north
+        panbayes holder dataset refresh visitors
     """
     from panbayes.consortium.holder.declaring import refresh as refresh_dataset
 
@@ -247,7 +246,7 @@ def renumber(
     """Say that ids were renumbered: from now on every study is charged to every block, and no new one opens.
 
     Examples:
-        panbayes holder dataset renumber north --yes
+        panbayes holder dataset renumber visitors --yes
     """
     from panbayes.consortium.holder.declaring import renumber as renumber_dataset
 
@@ -261,41 +260,6 @@ def renumber(
     with Ledger.open(path) as ledger:
         renumber_dataset(ledger)
     _tell(path, as_json=as_json)
-
-
-def forget(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="The study: its hash or how that begins, or its name.")],
-    name: Name = None,
-    state: LedgerFolder = None,
-    config: OfHolder = None,
-    as_json: AsJson = False,
-) -> None:
-    """Remove the codes that are kept for a study: it gets nothing new, unless its table is still as it was.
-
-    What it was told it can still ask for again. To close a study does the same, and gives back what it has not spent.
-
-    Examples:
-        panbayes holder dataset forget spring north
-    """
-    path = _there(name, state, config)
-    with Ledger.read(path) as ledger:
-        alike = [one for one in ledger.summary().studies if study == one.name or _begins(one.study, study)]
-    if len(alike) != 1:
-        raise InputError(
-            "STUDY",
-            found=f'{"more than one study" if alike else "no study"} that has begun is "{study}"',
-            remedy="give its hash as panbayes holder dataset show does",
-        )
-    removed = remove_codes(path, alike[0].study)
-    emit(
-        {"ledger": str(path), "study": alike[0].study, "removed": removed},
-        [f"{path}: what was kept for {alike[0].name} is gone." if removed else f"{path}: nothing was kept for it."],
-        as_json=as_json,
-    )
-
-
-def _begins(study: str, text: str) -> bool:
-    return len(text) >= 8 and study.startswith(text)
 
 
 def _calendar(text: str) -> Calendar:

@@ -60,8 +60,8 @@ def new(
     edition: Annotated[
         str | None,
         typer.Option(
-            metavar="TEXT",
-            help="Which state of tables that change it is about, such as 2026-11: another text is another study.",
+            metavar="WORDS",
+            help="Which state of tables that change it is about, such as 2026-11: others are another study.",
             show_default="the first",
         ),
     ] = None,

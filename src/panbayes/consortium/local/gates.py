@@ -111,6 +111,9 @@ def _secure_gates(
     declared: Mapping[str, Account],
 ) -> dict[str, Ask]:
     records = {name: fingerprint(table) for name, table in tables.items()}
+    for name, account in declared.items():
+        if tables[name].facts.records:  # All empty tables are alike.
+            Cabinet.in_state(state).check_apart(account.ledger.path, records[name])
     ledgers = _open_ledgers(tables, records, state, stack, declared)
     _warn(study, ledgers)
     _check_accounts(ledgers)

@@ -149,6 +149,16 @@ class Cabinet:
             )
         return same[0] if same else None
 
+    def check_apart(self, path: Path | None, records: Fingerprint) -> None:
+        """Refuse records of the declared dataset with the ledger ``path`` that another ledger has answered from."""
+        for other in self.files():
+            if other != path and _bindings(other).belongs_to(records):
+                raise LedgerError(
+                    str(other),
+                    found="has been used for these very records, which were declared as another dataset",
+                    remedy="one population has one account: give the table that was declared there",
+                )
+
     @contextmanager
     def declaring(self) -> Iterator[None]:
         """Let nobody else look for ledgers, or make one, until the block ends."""

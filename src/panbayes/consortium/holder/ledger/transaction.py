@@ -277,7 +277,7 @@ class Transaction(Rows):
                     found="belongs to other records than those given",
                     remedy="give the records it was first used for, or other people a name of their own; if the "
                     "records have changed for good, give them a new name and keep this ledger: people in both have "
-                    "then spent both",
+                    "then spent both; a table that changes is declared (panbayes holder dataset declare)",
                 )
             self.connection.execute("DELETE FROM bindings WHERE schema = ?", (schema,))
             self.connection.execute("DELETE FROM marks WHERE schema = ?", (schema,))
