@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from panbayes.schema.attribute import MAX_SIZE, Attribute
 from panbayes.schema.grids import calendar, code_groups, decades, listed, steps
 from panbayes.schema.schema import Schema, Unit
 from panbayes.schema.toml_writer import toml_item
+from panbayes.tables.distinct_values import count_values
 
 EPSILON = Fraction(1, 10)
 EVERYBODY = Protected("add-remove", Unit("id"))
@@ -108,6 +110,15 @@ def test_frequent_values_are_categories_as_many_as_a_schema_holds() -> None:
     assert (found.other, found.missing) == ("(other)", "missing")
     many = tuple((f"job {number}", 500) for number in range(MAX_SIZE + 10))
     assert attribute_of(wish, many).size == MAX_SIZE
+
+
+@given(st.lists(st.text(min_size=1, max_size=9), min_size=1, max_size=9))
+def test_whatever_texts_people_have_make_an_attribute_that_is_read_back(texts: list[str]) -> None:
+    counted = count_values(pl.DataFrame({"job": texts}), "job", unit=None, missing_values=("NA",))
+    if counted.values:
+        pairs = tuple((value, 500) for value in counted.values)
+        found = attribute_of(Values("job", EPSILON, Fraction(1, 10**9)), pairs)
+        assert found.categories == counted.values
 
 
 @pytest.mark.parametrize(
