@@ -5,18 +5,23 @@ from __future__ import annotations
 import importlib
 import re
 import shutil
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from panbayes.cli.demo.population import clinic_network
 from panbayes.consortium.agreement.study import Study, dump_study
+from panbayes.consortium.holder.ledger.cabinet import Cabinet
+from panbayes.consortium.holder.ledger.declaration import Dataset
+from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
 from panbayes.consortium.post.letters import Header, Letter
 from panbayes.consortium.post.proposal import Proposal, encode
 from panbayes.schema.omop.features import FEATURE_FILE
 from panbayes.schema.schema import dump_schema
+from panbayes.tables.sources.file import File
 from tests.cli.help_pages import GOLDEN, examples, golden_file, page, pages, verbs
 from tests.conftest import Panbayes
 from tests.running import run_line
@@ -82,6 +87,17 @@ def propose(folder: Path) -> None:
     Folder.at(folder / "post", make=True).put("to", "north", header, Letter(header, encode(body)).signed_by(analyst))
 
 
+def declare(folder: Path) -> None:
+    """A dataset clinic in the user's own folder of ledgers, with a δ of its own."""
+    cabinet = Cabinet(Path(f"{folder}-user") / "panbayes" / "ledgers")
+    cabinet.make_folder()
+    people = clinic_network().sample_table(2000, 9).decoded()
+    people.write_csv(folder / "people.csv")
+    with Ledger.open(cabinet.path("clinic"), create=True) as ledger, ledger.transaction() as transaction:
+        source = File(str(folder / "people.csv"))
+        transaction.dataset.declare(Dataset(source, None, changing=False, delta=Fraction(1, 10**6)))
+
+
 def test_the_examples_are_one_working_session(tmp_path: Path) -> None:
     """Someone with a few files types every example, from top to bottom, and approves what was drafted."""
     population = clinic_network()
@@ -92,6 +108,7 @@ def test_the_examples_are_one_working_session(tmp_path: Path) -> None:
     (tmp_path / "visits.txt").write_text("".join(f"{i}\n" for i in range(500)), encoding="utf-8")
     rows = "".join(f"1,{i},DE\n" for i in range(500))
     (tmp_path / "visits.csv").write_text("day,user,country\n" + rows, encoding="utf-8")
+    declare(tmp_path)
     for line in in_order():
         if line.startswith(("panbayes dataset", "panbayes analyst")) or " serve" in line:
             continue  # These have sessions of their own, with public data and with holders elsewhere, or do not end.

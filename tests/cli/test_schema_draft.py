@@ -61,7 +61,7 @@ def test_an_approved_schema_is_never_replaced(status: str, panbayes: Panbayes, t
         done = panbayes("schema", "draft", "t.csv", "-o", name)
         assert done.returncode == 2
         assert done.stderr == (
-            f"error: --output: {name} is an approved schema; give the draft another name, or remove the schema first\n"
+            f"error: --output: {name} is an approved schema; give another name, or remove the schema first\n"
         )
     assert approved.read_text() == text
     approved.write_text(text.replace("approved", "draft"))

@@ -20,7 +20,7 @@ __all__ = ["CONTENTS", "build"]
 
 CONTENTS: Final = {
     "Learn together": {
-        "schema": "Draft a public schema from a table, or check a table against one.",
+        "schema": "Draft a public schema from a table, check a table against one, or ask for proposals privately.",
         "omop": "Describe people in an OMOP database by public features, and write their schema.",
         "study": "Write the study file that holders agree on, or show what it asks.",
         "plan": "Foresee what a study will spend, how wrong its network will be, and what it takes.",

@@ -141,6 +141,17 @@ class Attribute:
         ),
     ] = None
 
+    proposed: Annotated[
+        str | None,
+        Key(
+            kinds.text("what it cost"),
+            "that the values were proposed privately from records, and what that cost, as `panbayes schema bounds` and "
+            "`panbayes schema categories` write it: they are released, and need no public source",
+            shared=False,
+            added=True,
+        ),
+    ] = field(default=None, compare=False)
+
     def __post_init__(self) -> None:
         """Check everything that could make a code ambiguous; lists are taken as the tuples they stand for."""
         for key in ("categories", "bins", "between"):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from panbayes.schema.declaration import Field, fields_of
 
-__all__ = ["toml_list", "toml_text", "toml_value"]
+__all__ = ["toml_item", "toml_list", "toml_text", "toml_value"]
 
 
 def toml_value(value: object) -> str:
@@ -62,6 +62,11 @@ def toml_text(
                 lines += ["", *_comments([remark] if remark else []), f"[[{field.name}]]", *_plain_lines(item)]
     lines += ["", *_comments(footer)] if footer else []
     return "\n".join(lines) + "\n"
+
+
+def toml_item(name: str, value: object, *, header: Sequence[str] = ()) -> str:
+    """Write a declared object as one table of the array ``name`` of a file; ``header`` becomes comments."""
+    return "\n".join([*_comments(header), f"[[{name}]]", *_plain_lines(value)]) + "\n"
 
 
 def _plain_lines(value: object) -> list[str]:

@@ -1,11 +1,10 @@
-"""``panbayes schema``: draft a public schema from a table, or check a table against one."""
+"""``panbayes schema``: draft a public schema from a table, check a table against one, or ask for proposals."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -21,6 +20,9 @@ from panbayes.cli.arguments import (
     input_paths,
 )
 from panbayes.cli.help import add_command, new_group
+from panbayes.cli.schema.approved import check_not_approved
+from panbayes.cli.schema.bounds import bounds
+from panbayes.cli.schema.categories import categories
 from panbayes.cli.text import HOLDER_ONLY, aligned, emit, plural
 from panbayes.errors import ExitCode, InputError
 from panbayes.files import write_text
@@ -34,7 +36,7 @@ from panbayes.tables.sources.file import File
 
 __all__ = ["register"]
 
-HELP = """Draft a public schema from a table, or check a table against one.
+HELP = """Draft a public schema from a table, check a table against one, or ask for proposals privately.
 
 A schema says which columns a table has and which values each may hold. It is public, so nothing in it may be known from
 the records alone.
@@ -42,10 +44,8 @@ the records alone.
 Examples:
     panbayes schema draft north.csv -o clinic.toml
     panbayes schema check clinic.toml north.csv
+    panbayes schema bounds clinic age --epsilon 0.1 --yes
 """
-
-MAX_BYTES: Final = 4_000_000
-_APPROVED: Final = re.compile(r"""^\s*["']?status["']?\s*=\s*["']{1,3}approved""", re.MULTILINE)
 
 NOTICE = f"{HOLDER_ONLY}: what follows was read off the data."
 
@@ -55,6 +55,8 @@ def register(app: typer.Typer) -> None:
     group = new_group(HELP)
     add_command(group, draft)
     add_command(group, check)
+    add_command(group, bounds)
+    add_command(group, categories)
     app.add_typer(group, name="schema")
 
 
@@ -114,7 +116,7 @@ def draft(
     """
     if max_records is not None and unit is None:
         raise InputError("--max-records", found="is given without --unit", remedy="name the id column with --unit")
-    _check_not_approved(output)
+    check_not_approved(output)
     file = data_file(data, encoding=encoding, separator=separator, no_header=no_header, columns=columns, sheet=sheet)
     drafted = draft_schema(
         file,
@@ -155,23 +157,6 @@ def _name_of(table: File | Address) -> str:
     if isinstance(table, File):
         return unpacked_name(table.path).stem
     return table.option("table") or table.file.stem
-
-
-def _check_not_approved(output: Path) -> None:
-    """Refuse to replace a schema that a person has approved, by whatever name it goes."""
-    try:
-        if not output.is_file():
-            return
-        with output.open("rb") as file:
-            text = file.read(MAX_BYTES).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return  # the writing itself will say what is wrong
-    if _APPROVED.search(text):
-        raise InputError(
-            "--output",
-            found=f"{output} is an approved schema",
-            remedy="give the draft another name, or remove the schema first",
-        )
 
 
 def check(

@@ -1,0 +1,1 @@
+"""The verbs of ``panbayes schema`` that ask a declared dataset."""
