@@ -28,7 +28,6 @@ from panbayes.tables.ranks import rank_count, record_ranks
 from panbayes.tables.sources.batch import Column
 from panbayes.tables.sources.dispatch import FrameKind, check_columns, frame_kind, open_source
 from panbayes.tables.sources.file import name_of
-from panbayes.tables.sources.source import require_order
 from panbayes.tables.spool import BLOCK_RECORDS, SPOOL_RECORDS, Spool
 from panbayes.tables.units import FirstRecords, PersonHashes
 
@@ -139,8 +138,6 @@ def read_records(
         if rules is None:
             opened = opened.under(schema)
         order_by = opened.order_by
-        if unit is not None and order_by is not None:
-            require_order(order_by, schema, argument=argument)
         ranked = 0 if order_by is None else rank_count(schema.sizes, order_by)
         hashes = PersonHashes(schema.missing_values, keep=keep, ranks=ranked) if unit else None
         encoder = BatchEncoder(schema, decimal_comma=opened.decimal_comma, rules=rules)

@@ -54,9 +54,13 @@ def new(
         typer.Option(metavar="NAME", help="The attribute that the model is to predict.", show_default="none"),
     ] = None,
     adjacency: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="What is protected: replace, or add-remove, which tables that change need."),
-    ] = "replace",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What is protected: replace, or add-remove, which tables that change need.",
+            show_default="replace; add-remove if the schema has features",
+        ),
+    ] = None,
     edition: Annotated[
         str | None,
         typer.Option(
@@ -93,10 +97,8 @@ def new(
         tables,
         strategy,
         parse_epsilon(epsilon, argument="--epsilon"),
-        # Where features choose a cohort, its size is about people.
-        adjacency="replace" if tables.features is None else "add-remove",
         target=target,
-        adjacency=_adjacency(adjacency),
+        adjacency=_adjacency(adjacency, tables),
         edition=edition,
         blocks=blocks or "all",
         source=str(study),
@@ -113,7 +115,10 @@ def new(
     )
 
 
-def _adjacency(text: str) -> Adjacency:
+def _adjacency(text: str | None, schema: Schema) -> Adjacency:
+    if text is None:
+        # Where features choose a cohort, its size is about people.
+        return "replace" if schema.features is None else "add-remove"
     known: tuple[Adjacency, ...] = get_args(Adjacency)
     for one in known:
         if one == text:

@@ -9,9 +9,13 @@ from contextlib import ExitStack
 from typing import TypeAlias
 
 from panbayes.consortium.agreement.study import Study
+from panbayes.errors import InputError
+from panbayes.schema.schema import Schema
 from panbayes.tables.kept import KeptTable
 from panbayes.tables.reading import Admit, SpooledTable, read_records
 from panbayes.tables.remote import RemoteTable, remote_table
+from panbayes.tables.sources.address import OMOP, address_of
+from panbayes.tables.sources.dispatch import counted_there
 from panbayes.tables.table import Table
 
 __all__ = ["Records", "read_for"]
@@ -28,6 +32,7 @@ def read_for(
     Where only some people are let in (``admit``) their ids are looked at, so records that stay elsewhere cannot be
     read.
     """
+    _require_order(data, study.schema, argument=argument)
     # Where the number of records is private, that there are none is nobody's business.
     private = study.adjacency == "add-remove"
     if admit is None:
@@ -39,3 +44,25 @@ def read_for(
         return stack.enter_context(read)
     with read:
         return Table.gathered(read)
+
+
+def _require_order(data: object, schema: Schema, *, argument: str) -> None:
+    """Refuse to keep a person's first records where the table has no order, and nobody said which come first.
+
+    By their codes alone the lowest would stay, soundly, and the model would be one of those. Whether a person has more
+    records than are kept is nobody's business, so it is asked for under every unit. Features make one row a person.
+    """
+    if schema.unit is None:
+        return
+    address = address_of(data, argument=argument)
+    if address is None:
+        ordered, where = not counted_there(data, argument=argument), "make it a view, and give spark://VIEW?order_by=…"
+    else:
+        ordered, where = address.scheme in OMOP or bool(address.names("order_by")), "add order_by=… to the address"
+    if not ordered:
+        raise InputError(
+            argument,
+            found="has no order of its own, and the schema's [unit] keeps each person's first records",
+            remedy=f"{where}: a column such as the day of a visit, or, where everybody has one record, "
+            f"{schema.unit.column}",
+        )

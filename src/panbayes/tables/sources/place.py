@@ -56,6 +56,9 @@ def place_of(data: object, *, argument: str) -> Place | None:
     """Return where something given lies; None for what has no place. ``argument`` names it in errors."""
     address = address_of(data, argument=argument)
     if address is not None:
+        files = address.option("path") if address.scheme == "spark" else None
+        if files is not None:  # The very files, whoever reads them.
+            return Place(None, Path(files).resolve())
         return Place(address.place, address.file.resolve() if address.scheme in ON_DISK else None)
     if not is_file(data):
         return None

@@ -34,7 +34,6 @@ __all__ = [
     "check_distinct",
     "later",
     "pushed_down",
-    "require_order",
     "whole",
 ]
 
@@ -79,20 +78,6 @@ class Unordered(Protocol):
     @property
     def order_by(self) -> tuple[str, ...]:
         """The columns that the holder names, by the names that the source has for them."""
-
-
-def require_order(order_by: Sequence[str], schema: Schema, *, argument: str) -> None:
-    """Refuse to cut a person's records where nobody said which of them come first.
-
-    By codes alone the lowest would stay, and the model would be of those.
-    """
-    if schema.unit is not None and not order_by:
-        raise InputError(
-            argument,
-            found="has no order of its own, and the schema's [unit] keeps each person's first records",
-            remedy="add order_by=… to the address: a column such as the day of a visit, or, where everybody has one "
-            f"record, {schema.unit.column}",
-        )
 
 
 @runtime_checkable

@@ -128,5 +128,7 @@ def _reading(
     select = exp.select(*chosen).from_(table.copy())
     if order_by is not None:
         places = [exp.Literal.number(place + 1) for place in range(len(chosen))]
-        select = select.order_by(*(exp.Ordered(this=key) for key in (*map(column_of, order_by), *places)))
+        select = select.order_by(
+            *(exp.Ordered(this=key, nulls_first=True) for key in (*map(column_of, order_by), *places))
+        )
     return Reading(select.sql(dialect.name), words, tuple(found), tuple(raw))

@@ -218,7 +218,7 @@ class Relation:
         rank = exp.Window(
             this=exp.RowNumber(),
             partition_by=[_column(_PERSON)],
-            order=exp.Order(expressions=[exp.Ordered(this=key) for key in keys]),
+            order=exp.Order(expressions=[exp.Ordered(this=key, nulls_first=True) for key in keys]),
         )
         ranked = exp.select(exp.Star(), _named(rank, _RANK)).from_(exp.to_identifier(_CELLS, quoted=True))
         first = exp.LTE(this=_column(_RANK), expression=number(person.most))

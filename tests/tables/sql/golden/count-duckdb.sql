@@ -1,7 +1,7 @@
 WITH "panbayes cells" AS MATERIALIZED (SELECT
   CASE WHEN "panbayes table"."sex" IS NULL THEN 0 ELSE COALESCE(LIST_EXTRACT([1, 0, 0, 0, 2, 3, 1], LIST_POSITION([' o''x', '1900-01-01', '999', '?', 'F', 'M', 'o''x'], CAST("panbayes table"."sex" AS TEXT) COLLATE "binary")), LIST_EXTRACT([0, 0, 0, 2, 3, 1], LIST_POSITION(['1900-01-01', '999', '?', 'F', 'M', 'o''x'], TRIM(CAST("panbayes table"."sex" AS TEXT) COLLATE "binary", '(all blanks)'))), 4) END AS "panbayes cell 0", TRIM(CAST("panbayes table"."patient" AS TEXT) COLLATE "binary", '(all blanks)') AS "panbayes person", "panbayes table"."visit" AS "panbayes order 0"
 FROM "people" AS "panbayes table" WHERE NOT TRIM(CAST("panbayes table"."patient" AS TEXT) COLLATE "binary", '(all blanks)') IS NULL AND NOT TRIM(CAST("panbayes table"."patient" AS TEXT) COLLATE "binary", '(all blanks)') IN ('', '?', '999', '1900-01-01')), "panbayes ranked" AS MATERIALIZED (SELECT *
-FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0", CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT)) AS "panbayes rank"
+FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0" NULLS FIRST, CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT) NULLS FIRST) AS "panbayes rank"
 FROM "panbayes cells") AS "panbayes ranked" WHERE "panbayes rank" <= 2) SELECT CAST(COUNT(*) AS BIGINT), CAST(COUNT(DISTINCT "panbayes person") AS BIGINT)
 FROM "panbayes ranked"
 -- duckdb
@@ -9,7 +9,7 @@ FROM "panbayes ranked"
 WITH "panbayes cells" AS MATERIALIZED (SELECT
   CASE WHEN "panbayes table"."sex" IS NULL THEN 0 ELSE COALESCE(LIST_EXTRACT([1, 0, 0, 0, 2, 3, 1], LIST_POSITION([' o''x', '1900-01-01', '999', '?', 'F', 'M', 'o''x'], CAST("panbayes table"."sex" AS TEXT) COLLATE "binary")), LIST_EXTRACT([0, 0, 0, 2, 3, 1], LIST_POSITION(['1900-01-01', '999', '?', 'F', 'M', 'o''x'], TRIM(CAST("panbayes table"."sex" AS TEXT) COLLATE "binary", '(all blanks)'))), 4) END AS "panbayes cell 0", TRIM(CAST("panbayes table"."patient" AS TEXT) COLLATE "binary", '(all blanks)') AS "panbayes person", "panbayes table"."visit" AS "panbayes order 0"
 FROM "people" AS "panbayes table" WHERE NOT TRIM(CAST("panbayes table"."patient" AS TEXT) COLLATE "binary", '(all blanks)') IS NULL AND NOT TRIM(CAST("panbayes table"."patient" AS TEXT) COLLATE "binary", '(all blanks)') IN ('', '?', '999', '1900-01-01')), "panbayes ranked" AS MATERIALIZED (SELECT *
-FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0", CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT)) AS "panbayes rank"
+FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0" NULLS FIRST, CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT) NULLS FIRST) AS "panbayes rank"
 FROM "panbayes cells") AS "panbayes ranked" WHERE "panbayes rank" <= 2), "panbayes axes" AS MATERIALIZED (SELECT
   CASE WHEN "panbayes cell 0" < 1 THEN 4 WHEN "panbayes cell 0" < 2 THEN 2 WHEN "panbayes cell 0" < 4 THEN "panbayes cell 0" - (2) ELSE 3 END AS "panbayes axis 0",
   CASE WHEN "panbayes cell 0" < 3 THEN 0 ELSE 1 END AS "panbayes axis 1"
@@ -20,7 +20,7 @@ FROM "panbayes axes" GROUP BY GROUPING SETS (("panbayes axis 0"), ("panbayes axi
 WITH "panbayes cells" AS MATERIALIZED (SELECT
   CASE WHEN "panbayes table"."sex" IS NULL THEN 0 ELSE COALESCE(LIST_EXTRACT([1, 0, 0, 0, 2, 3, 1], LIST_POSITION([' o''x', '1900-01-01', '999', '?', 'F', 'M', 'o''x'], CAST("panbayes table"."sex" AS TEXT) COLLATE "binary")), LIST_EXTRACT([0, 0, 0, 2, 3, 1], LIST_POSITION(['1900-01-01', '999', '?', 'F', 'M', 'o''x'], TRIM(CAST("panbayes table"."sex" AS TEXT) COLLATE "binary", '(all blanks)'))), 4) END AS "panbayes cell 0", TRIM(CAST("panbayes table"."patient" AS TEXT) COLLATE "binary", '(all blanks)') AS "panbayes person", "panbayes table"."visit" AS "panbayes order 0"
 FROM "people" AS "panbayes table" WHERE NOT TRIM(CAST("panbayes table"."patient" AS TEXT) COLLATE "binary", '(all blanks)') IS NULL AND NOT TRIM(CAST("panbayes table"."patient" AS TEXT) COLLATE "binary", '(all blanks)') IN ('', '?', '999', '1900-01-01')), "panbayes ranked" AS MATERIALIZED (SELECT *
-FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0", CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT)) AS "panbayes rank"
+FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0" NULLS FIRST, CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT) NULLS FIRST) AS "panbayes rank"
 FROM "panbayes cells") AS "panbayes ranked" WHERE "panbayes rank" <= 2), "panbayes axes" AS MATERIALIZED (SELECT
   CASE WHEN "panbayes cell 0" < 1 THEN 4 WHEN "panbayes cell 0" < 2 THEN 2 WHEN "panbayes cell 0" < 4 THEN "panbayes cell 0" - (2) ELSE 3 END AS "panbayes axis 0",
   CASE WHEN "panbayes cell 0" < 3 THEN 0 ELSE 1 END AS "panbayes axis 1"

@@ -5,7 +5,7 @@ FROM CAST("panbayes table"."patient" AS TEXT) COLLATE "C") AS "panbayes person",
 FROM "people" AS "panbayes table" WHERE NOT TRIM('(all blanks)'
 FROM CAST("panbayes table"."patient" AS TEXT) COLLATE "C") IS NULL AND NOT TRIM('(all blanks)'
 FROM CAST("panbayes table"."patient" AS TEXT) COLLATE "C") IN ('', '?', '999', '1900-01-01')), "panbayes ranked" AS MATERIALIZED (SELECT *
-FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0", CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT)) AS "panbayes rank"
+FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0" NULLS FIRST, CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT) NULLS FIRST) AS "panbayes rank"
 FROM "panbayes cells") AS "panbayes ranked" WHERE "panbayes rank" <= 2) SELECT CAST(COUNT(*) AS BIGINT), CAST(COUNT(DISTINCT "panbayes person") AS BIGINT)
 FROM "panbayes ranked"
 -- postgresql
@@ -17,7 +17,7 @@ FROM CAST("panbayes table"."patient" AS TEXT) COLLATE "C") AS "panbayes person",
 FROM "people" AS "panbayes table" WHERE NOT TRIM('(all blanks)'
 FROM CAST("panbayes table"."patient" AS TEXT) COLLATE "C") IS NULL AND NOT TRIM('(all blanks)'
 FROM CAST("panbayes table"."patient" AS TEXT) COLLATE "C") IN ('', '?', '999', '1900-01-01')), "panbayes ranked" AS MATERIALIZED (SELECT *
-FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0", CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT)) AS "panbayes rank"
+FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0" NULLS FIRST, CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT) NULLS FIRST) AS "panbayes rank"
 FROM "panbayes cells") AS "panbayes ranked" WHERE "panbayes rank" <= 2), "panbayes axes" AS MATERIALIZED (SELECT
   CASE WHEN "panbayes cell 0" < 1 THEN 4 WHEN "panbayes cell 0" < 2 THEN 2 WHEN "panbayes cell 0" < 4 THEN "panbayes cell 0" - (2) ELSE 3 END AS "panbayes axis 0",
   CASE WHEN "panbayes cell 0" < 3 THEN 0 ELSE 1 END AS "panbayes axis 1"
@@ -32,7 +32,7 @@ FROM CAST("panbayes table"."patient" AS TEXT) COLLATE "C") AS "panbayes person",
 FROM "people" AS "panbayes table" WHERE NOT TRIM('(all blanks)'
 FROM CAST("panbayes table"."patient" AS TEXT) COLLATE "C") IS NULL AND NOT TRIM('(all blanks)'
 FROM CAST("panbayes table"."patient" AS TEXT) COLLATE "C") IN ('', '?', '999', '1900-01-01')), "panbayes ranked" AS MATERIALIZED (SELECT *
-FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0", CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT)) AS "panbayes rank"
+FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "panbayes person" ORDER BY "panbayes order 0" NULLS FIRST, CAST(CAST("panbayes cell 0" AS BIGINT) AS SMALLINT) NULLS FIRST) AS "panbayes rank"
 FROM "panbayes cells") AS "panbayes ranked" WHERE "panbayes rank" <= 2), "panbayes axes" AS MATERIALIZED (SELECT
   CASE WHEN "panbayes cell 0" < 1 THEN 4 WHEN "panbayes cell 0" < 2 THEN 2 WHEN "panbayes cell 0" < 4 THEN "panbayes cell 0" - (2) ELSE 3 END AS "panbayes axis 0",
   CASE WHEN "panbayes cell 0" < 3 THEN 0 ELSE 1 END AS "panbayes axis 1"

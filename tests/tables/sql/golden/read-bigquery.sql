@@ -23,5 +23,5 @@ FROM `panbayes table`.`seen`) + 5, 7) - (-1) ELSE 7 END END) END) * 6 +
   CASE WHEN `panbayes table`.`weight` IS NULL OR IS_NAN(`panbayes table`.`weight`) THEN 0 ELSE COALESCE(CASE CAST(`panbayes table`.`weight` AS FLOAT64) WHEN CAST('999.0' AS FLOAT64) THEN 0 END,
   CASE WHEN CAST(`panbayes table`.`weight` AS FLOAT64) < CAST('0.1' AS FLOAT64) THEN 1 WHEN CAST(`panbayes table`.`weight` AS FLOAT64) < CAST('0.10000000000000002' AS FLOAT64) THEN 2 WHEN CAST(`panbayes table`.`weight` AS FLOAT64) < CAST('70.0' AS FLOAT64) THEN 1 WHEN CAST(`panbayes table`.`weight` AS FLOAT64) < CAST('70.00000000000001' AS FLOAT64) THEN 3 ELSE 1 END) END) * 3 +
   CASE WHEN `panbayes table`.`smokes` IS NULL THEN 0 ELSE COALESCE(CASE `panbayes table`.`smokes` WHEN FALSE THEN 1 WHEN TRUE THEN 2 END, 0) END AS INT64) AS `panbayes 0`, `panbayes table`.`icd` AS `panbayes 1`, `panbayes table`.`patient` AS `panbayes 2`
-FROM `clinic`.`people` AS `panbayes table` ORDER BY `panbayes table`.`visit` NULLS LAST, 1 NULLS LAST, 2 NULLS LAST, 3 NULLS LAST
+FROM `clinic`.`people` AS `panbayes table` ORDER BY `panbayes table`.`visit`, 1, 2, 3
 -- bigquery

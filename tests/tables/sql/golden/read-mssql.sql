@@ -18,6 +18,5 @@ FROM CAST([panbayes table].[sex] AS NVARCHAR(MAX))) + N'.') COLLATE Latin1_Gener
   CASE WHEN [panbayes table].[weight] IS NULL THEN 0 ELSE COALESCE(CASE CAST([panbayes table].[weight] AS FLOAT) WHEN CAST('999.0' AS FLOAT) THEN 0 END,
   CASE WHEN CAST([panbayes table].[weight] AS FLOAT) < CAST('0.1' AS FLOAT) THEN 1 WHEN CAST([panbayes table].[weight] AS FLOAT) < CAST('0.10000000000000002' AS FLOAT) THEN 2 WHEN CAST([panbayes table].[weight] AS FLOAT) < CAST('70.0' AS FLOAT) THEN 1 WHEN CAST([panbayes table].[weight] AS FLOAT) < CAST('70.00000000000001' AS FLOAT) THEN 3 ELSE 1 END) END) * 3 +
   CASE WHEN [panbayes table].[smokes] IS NULL THEN 0 ELSE COALESCE(CASE [panbayes table].[smokes] WHEN 0 THEN 1 WHEN 1 THEN 2 END, 0) END AS INTEGER) AS [panbayes 0], [panbayes table].[icd] COLLATE Latin1_General_100_BIN2 AS [panbayes 1], [panbayes table].[patient] COLLATE Latin1_General_100_BIN2 AS [panbayes 2]
-FROM [clinic].[people] AS [panbayes table] ORDER BY
-  CASE WHEN [panbayes table].[visit] IS NULL THEN 1 ELSE 0 END, [panbayes table].[visit], 1, 2, 3
+FROM [clinic].[people] AS [panbayes table] ORDER BY [panbayes table].[visit], 1, 2, 3
 -- mssql

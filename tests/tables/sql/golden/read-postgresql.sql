@@ -24,5 +24,5 @@ FROM CAST("panbayes table"."sex" AS TEXT) COLLATE "C") WHEN '1900-01-01' THEN 0 
   CASE WHEN "panbayes table"."weight" IS NULL OR CAST("panbayes table"."weight" AS DOUBLE PRECISION) = CAST('NaN' AS DOUBLE PRECISION) THEN 0 ELSE COALESCE(CASE CAST("panbayes table"."weight" AS DOUBLE PRECISION) WHEN CAST('999.0' AS DOUBLE PRECISION) THEN 0 END,
   CASE WHEN CAST("panbayes table"."weight" AS DOUBLE PRECISION) < CAST('0.1' AS DOUBLE PRECISION) THEN 1 WHEN CAST("panbayes table"."weight" AS DOUBLE PRECISION) < CAST('0.10000000000000002' AS DOUBLE PRECISION) THEN 2 WHEN CAST("panbayes table"."weight" AS DOUBLE PRECISION) < CAST('70.0' AS DOUBLE PRECISION) THEN 1 WHEN CAST("panbayes table"."weight" AS DOUBLE PRECISION) < CAST('70.00000000000001' AS DOUBLE PRECISION) THEN 3 ELSE 1 END) END) * 3 +
   CASE WHEN "panbayes table"."smokes" IS NULL THEN 0 ELSE COALESCE(CASE "panbayes table"."smokes" WHEN FALSE THEN 1 WHEN TRUE THEN 2 END, 0) END AS INT) AS "panbayes 0", CAST("panbayes table"."icd" AS TEXT) COLLATE "C" AS "panbayes 1", CAST("panbayes table"."patient" AS TEXT) COLLATE "C" AS "panbayes 2"
-FROM "clinic"."people" AS "panbayes table" ORDER BY "panbayes table"."visit", 1, 2, 3
+FROM "clinic"."people" AS "panbayes table" ORDER BY "panbayes table"."visit" NULLS FIRST, 1 NULLS FIRST, 2 NULLS FIRST, 3 NULLS FIRST
 -- postgresql

@@ -17,5 +17,5 @@ SELECT CAST((((((((CAST(CASE WHEN "panbayes table"."hour" IS NULL THEN 0 ELSE
   CASE WHEN "panbayes table"."weight" IS NULL OR CAST("panbayes table"."weight" AS DOUBLE) = CAST('NaN' AS DOUBLE) THEN 0 ELSE COALESCE(CASE CAST("panbayes table"."weight" AS DOUBLE) WHEN CAST('999.0' AS DOUBLE) THEN 0 END,
   CASE WHEN CAST("panbayes table"."weight" AS DOUBLE) < CAST('0.1' AS DOUBLE) THEN 1 WHEN CAST("panbayes table"."weight" AS DOUBLE) < CAST('0.10000000000000002' AS DOUBLE) THEN 2 WHEN CAST("panbayes table"."weight" AS DOUBLE) < CAST('70.0' AS DOUBLE) THEN 1 WHEN CAST("panbayes table"."weight" AS DOUBLE) < CAST('70.00000000000001' AS DOUBLE) THEN 3 ELSE 1 END) END) * 3 +
   CASE WHEN "panbayes table"."smokes" IS NULL THEN 0 ELSE COALESCE(CASE "panbayes table"."smokes" WHEN FALSE THEN 1 WHEN TRUE THEN 2 END, 0) END AS INT) AS "panbayes 0", COLLATE("panbayes table"."icd", 'utf8') AS "panbayes 1", COLLATE("panbayes table"."patient", 'utf8') AS "panbayes 2"
-FROM "clinic"."people" AS "panbayes table" ORDER BY "panbayes table"."visit", 1, 2, 3
+FROM "clinic"."people" AS "panbayes table" ORDER BY "panbayes table"."visit" NULLS FIRST, 1 NULLS FIRST, 2 NULLS FIRST, 3 NULLS FIRST
 -- snowflake

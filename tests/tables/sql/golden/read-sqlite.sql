@@ -42,5 +42,5 @@ SELECT CAST(((((CAST(CASE TYPEOF("panbayes table"."visits") WHEN 'integer' THEN
   CASE WHEN NOT TYPEOF("panbayes table"."weight") IN ('integer', 'real', 'null') THEN "panbayes table"."weight" COLLATE "BINARY" END AS "panbayes 4",
   CASE WHEN NOT TYPEOF("panbayes table"."price") IN ('integer', 'real', 'null') THEN "panbayes table"."price" COLLATE "BINARY" END AS "panbayes 5",
   CASE WHEN NOT TYPEOF("panbayes table"."smokes") IN ('integer', 'real', 'text', 'null') THEN "panbayes table"."smokes" COLLATE "BINARY" END AS "panbayes 6", "panbayes table"."born" COLLATE "BINARY" AS "panbayes 7", "panbayes table"."seen" COLLATE "BINARY" AS "panbayes 8", "panbayes table"."hour" COLLATE "BINARY" AS "panbayes 9", "panbayes table"."icd" COLLATE "BINARY" AS "panbayes 10", "panbayes table"."patient" COLLATE "BINARY" AS "panbayes 11"
-FROM "clinic"."people" AS "panbayes table" ORDER BY "panbayes table"."visit" NULLS LAST, 1 NULLS LAST, 2 NULLS LAST, 3 NULLS LAST, 4 NULLS LAST, 5 NULLS LAST, 6 NULLS LAST, 7 NULLS LAST, 8 NULLS LAST, 9 NULLS LAST, 10 NULLS LAST, 11 NULLS LAST, 12 NULLS LAST
+FROM "clinic"."people" AS "panbayes table" ORDER BY "panbayes table"."visit", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 -- sqlite
