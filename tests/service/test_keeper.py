@@ -207,6 +207,22 @@ def test_parts_are_released_by_their_services_shown_as_parts_and_combined(
         assert 'panbayes_release_age_seconds{state="members"}' in figures
 
 
+def test_a_clock_that_went_back_is_said_once(tmp_path: Path, clock: list[float]) -> None:
+    StreamEstimator.create(tmp_path / "a.state", 1_000, Density(), epsilon=60, releases=3, at="daily").close()
+    said: list[str] = []
+    clock[0] += 30 * DAY
+    keeper = Keeper(service(tmp_path), said.append)
+    keeper.release()
+    assert said == ["members: release 1 of period 0 is published"]
+    keeper.close()
+    clock[0] -= 20 * DAY
+    keeper = Keeper(service(tmp_path), said.append)
+    for _ in range(3):
+        keeper.release()
+    keeper.close()
+    assert said[1:] == ["members: the clock went back; nothing is due before 2027-02-15 00:00 UTC"]
+
+
 def test_what_is_measured_is_read_by_a_parser_of_openmetrics(tmp_path: Path) -> None:
     """By that of the Prometheus project, which refuses what is not of the format; names may be anything."""
     parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="needs prometheus-client")
@@ -232,7 +248,7 @@ def test_what_is_measured_is_read_by_a_parser_of_openmetrics(tmp_path: Path) -> 
         assert [seen[f"groups.{name}.low"] for name in odd if releases] == [-2.5] * len(odd) * bool(releases)
         assert not any("high" in name or "private" in name for name in seen)
     with pytest.raises(ValueError, match="EOF"):
-        list(parser.text_string_to_metric_families(text.removesuffix("# EOF\n")))
+        list(parser.text_string_to_metric_families(openmetrics([], now=1_000).removesuffix("# EOF\n")))
 
 
 def test_a_statistic_without_a_form_is_published_as_its_figures(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from panbayes.service.feed import Estimators, nobody_feeding
 from panbayes.service.shelf import Shelf
 from panbayes.service.source import Say
 from panbayes.stream.release import StreamRelease
-from panbayes.stream.schedule import now
+from panbayes.stream.schedule import moment, now
 from panbayes.stream.state.file import StateFile
 from panbayes.stream.statistics.methods.statistic import Answer
 from panbayes.stream.stream_estimator import StreamEstimator
@@ -74,6 +74,8 @@ class Keeper:
             self._do(name, estimator)
         self._publish(name, estimator)
         sequence, due = self._stores[name].sequence, estimator.due()
+        if due is not None and due.backwards:
+            self._say(f"{name}: the clock went back; nothing is due before {moment(due.next)}")
         # What is due still, because it could not be done, is tried again at the next beat; what has ended is never due.
         if due is None or not due.now:
             self._looked[name] = sequence, due.next if due is not None and due.next > now() else math.inf
