@@ -162,7 +162,7 @@ def test_a_view_that_fails_on_a_value_says_nothing_of_it(tmp_path: Path, postgre
 def test_a_connection_that_is_lost_in_the_middle(postgres: Postgres) -> None:
     postgres.execute(
         "DROP TABLE IF EXISTS many",
-        "CREATE TABLE many AS SELECT 'Jane Doe' AS text, g AS whole FROM generate_series(1, 3000000) AS g",
+        "CREATE TABLE many AS SELECT 'Jane Doe' AS text, g AS whole FROM generate_series(1, 1500000) AS g",
     )
     with open_source(postgres.address("many"), argument="t") as opened:
         batches = opened.batches(["text", "whole"])

@@ -29,6 +29,8 @@ _BEGINNING: Final = (
     "SET client_encoding = 'UTF8'",
     "SET standard_conforming_strings = on",
     "SET TimeZone = 'UTC'",
+    # To compile a long expression takes longer than to apply it; and hashing shall not spill.
+    "SET jit = off",
     "SET work_mem = '64MB'",
     "SET default_transaction_read_only = on",
     # Statements here go through whole tables; without statistics the planner would join those row by row.
