@@ -31,6 +31,7 @@ from panbayes.tables.codes import code_type
 from panbayes.tables.counter import Counter, Facts, SumCounter
 from panbayes.tables.counting import block_counts
 from panbayes.tables.fit import fit_of
+from panbayes.tables.kept import KeptTable, read_codes, write_codes
 from panbayes.tables.reading import Origin, SpooledTable
 from panbayes.tables.remote import remote_table
 from panbayes.tables.spark.counter import SparkCounter
@@ -102,6 +103,14 @@ def in_spark(table: Table) -> Counter:
     return found
 
 
+def kept(table: Table) -> KeptTable:
+    with tempfile.TemporaryDirectory() as folder:
+        write_codes(Path(folder) / "codes", table, purpose="a test")
+        found = read_codes(Path(folder) / "codes", table.schema, purpose="a test")
+    assert found is not None
+    return found
+
+
 KEPT: dict[str, tuple[type, Callable[[Table], Counter]]] = {
     "table": (Table, lambda table: table),
     "spooled in memory": (SpooledTable, lambda table: spooled(table, keep=10**9)),
@@ -111,6 +120,7 @@ KEPT: dict[str, tuple[type, Callable[[Table], Counter]]] = {
     "in SQLite": (SqlCounter, counted_in(partial(in_sqlite, strict=True))),
     "in PostgreSQL": (SqlCounter, counted_in(lambda frame, _path: in_postgresql(frame))),
     "in Spark": (SparkCounter, in_spark),
+    "kept in a file": (KeptTable, kept),
 }
 """How each implementation comes to some records."""
 
