@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from panbayes.tables.codes import code_type
 from panbayes.tables.counter import Counter, Facts, SumCounter
 from panbayes.tables.counting import block_counts
 from panbayes.tables.fit import fit_of
+from panbayes.tables.kept import KeptTable, read_codes, write_codes
 from panbayes.tables.reading import Origin, SpooledTable
 from panbayes.tables.spool import Spool
 from panbayes.tables.table import Table
@@ -66,11 +68,20 @@ def in_parts(table: Table) -> Counter:
     return SumCounter((table.select(slice(0, middle)), spooled(table.select(slice(middle, None)), keep=0)))
 
 
+def kept(table: Table) -> KeptTable:
+    with TemporaryDirectory() as folder:
+        write_codes(Path(folder) / "codes", table, purpose="a test")
+        found = read_codes(Path(folder) / "codes", table.schema, purpose="a test")
+    assert found is not None
+    return found
+
+
 KEPT: dict[str, tuple[type, Callable[[Table], Counter]]] = {
     "table": (Table, lambda table: table),
     "spooled in memory": (SpooledTable, lambda table: spooled(table, keep=10**9)),
     "spooled in a file": (SpooledTable, lambda table: spooled(table, keep=0)),
     "in parts": (SumCounter, in_parts),
+    "kept in a file": (KeptTable, kept),
 }
 """How each implementation comes to some records."""
 

@@ -1,8 +1,8 @@
 """Codes of records kept in a file, for as long as somebody needs them to stay what they are.
 
 A file is the line ``panbayes codes 1``, a line of JSON (what it was kept for, the hash of the schema, how many
-attributes, records and persons there are and how wide a code is), the codes block by block, attribute by attribute, and
-the SHA-256 of all that. It is written whole or not at all, for its owner only. One that is cut short or damaged, or was
+attributes, records and persons there are and how wide a code is), the codes record by record, and the SHA-256 of all
+that. It is written whole or not at all, for its owner only. One that is cut short or damaged, or was
 kept for something else, is no such file.
 """
 
@@ -92,7 +92,7 @@ def write_codes(path: Path, records: BlockCounter, *, purpose: str) -> None:
             digest.update(data)
             file.write(data)
         for block in records.blocks():
-            data = np.ascontiguousarray(block, dtype=f"<u{width}").tobytes()
+            data = np.ascontiguousarray(block.T, dtype=f"<u{width}").tobytes()
             digest.update(data)
             file.write(data)
         file.write(digest.digest())
@@ -123,7 +123,7 @@ def _read(file: IO[bytes], schema: Schema, purpose: str) -> KeptTable | None:
         if len(data) != size * attributes * width:
             return None
         digest.update(data)
-        spool.append(np.frombuffer(data, dtype=f"<u{width}").reshape(attributes, size))
+        spool.append(np.frombuffer(data, dtype=f"<u{width}").reshape(size, attributes).T)
     if file.read(_DIGEST_BYTES + 1) != digest.digest():
         return None
     return KeptTable(schema, spool, persons)

@@ -10,7 +10,7 @@ import pytest
 
 from panbayes.consortium.holder.declaring import refresh, renumber
 from panbayes.consortium.holder.ledger.ledger import Ledger
-from panbayes.errors import InputError
+from panbayes.errors import InputError, LedgerError
 from tests.consortium.holder.examples import refused
 from tests.consortium.holder.ledgers import edit, faults
 from tests.consortium.local.declared import (
@@ -18,8 +18,10 @@ from tests.consortium.local.declared import (
     ask,
     counted,
     declared,
+    gate,
     now,
     people,
+    question,
     study,
     summary,
     write,
@@ -149,6 +151,33 @@ def test_after_ids_were_renumbered_everything_is_everybodys(
     assert spent(path) == {"2026-01": Fraction(3, 2), "2026-02": Fraction(3, 4)}
 
 
+def test_who_was_seen_keeps_the_block_whoever_says_another(path: Path) -> None:
+    """Two runs may see somebody new at once; the first to write it down has said it."""
+    with Ledger.open(path) as ledger, ledger.transaction() as transaction:
+        transaction.dataset.register([b"a" * 16, b"b" * 16], "2026-01")
+        transaction.dataset.register([b"b" * 16, b"c" * 16], "2026-02")
+        found = transaction.dataset.blocks_of([b"a" * 16, b"b" * 16, b"c" * 16, b"d" * 16])
+    assert list(found.values()) == ["2026-01", "2026-01", "2026-02"]
+    for statement in ("UPDATE register SET block = '2026-03'", "DELETE FROM register"):
+        with (
+            Ledger.open(path) as ledger,
+            pytest.raises(LedgerError, match="append-only"),
+            ledger.transaction() as transaction,
+        ):
+            transaction.connection.execute(statement)
+
+
+def test_what_was_read_before_ids_were_renumbered_is_not_answered_after(
+    path: Path, table: Path, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with gate(study(), table, state) as door:
+        with Ledger.open(path) as ledger:
+            renumber(ledger)
+        assert refused(door(question(study())))[0] == "unavailable"
+    assert "was declared anew meanwhile" in capsys.readouterr().err
+    assert summary(path).entries == 0
+
+
 def test_a_running_study_is_charged_to_its_own_blocks_and_sees_nobody_later(
     path: Path, table: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +208,11 @@ def test_a_source_that_keeps_its_past_is_opened_as_it_was_and_what_is_gone_is_ne
     assert counted(ask(study(), "past://lake/people", state, number=1, parts=4)) == [10, 0]
     assert counted(ask(study("b"), "past://lake/people?version=1", state)) == [10, 0]
     assert counted(ask(study("c"), "past://lake/people", state)) == [40, 0]
+    if blocks:
+        new = study("d", blocks=("2026-Q2",))
+        past.write(frame(range(3)))
+        assert counted(ask(new, "past://lake/people?version=2", state)) == [30, 0]
+        assert counted(ask(new, "past://lake/people", state, number=1)) == [30, 0]
     del past.versions[1]
     assert refused(ask(study(), "past://lake/people", state, number=2, parts=4))[0] == "unavailable"
     assert "has no version 1 any more" in capsys.readouterr().err
@@ -187,7 +221,7 @@ def test_a_source_that_keeps_its_past_is_opened_as_it_was_and_what_is_gone_is_ne
     assert refused(ask(study(), "past://lake/people", state, number=2, parts=4))[0] == "unavailable"
     pins = [one.pin for one in summary(path).studies]
     assert [None if pin is None else pin.address for pin in pins] == [
-        f"past://lake/people?version={number}" for number in (1, 1, 2)
+        f"past://lake/people?version={number}" for number in (1, 1, 2, 2)[: len(pins)]
     ]
 
 
