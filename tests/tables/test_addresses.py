@@ -131,7 +131,7 @@ def test_all_features_of_an_omop_database_are_of_the_same_people(tmp_path: Path)
         assert parse(f"omop+duckdb://{tmp_path}/./a.duckdb?features={other}").place == here.place
     assert parse(f"omop+duckdb://{tmp_path}/a.duckdb?features=f.toml&schema=b").place != here.place
     there = parse("omop+postgresql://me@Host/db?features=f.toml")
-    assert str(there.place) == "omop+postgresql://host/db?schema=public"
+    assert str(there.place) == "omop+postgresql://host:5432/db?schema=public"
     with pytest.raises(InputError, match="given the same table"):
         check_own({"n": str(here), "s": str(here).replace("f.toml", "g.toml")})
 

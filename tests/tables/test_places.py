@@ -109,3 +109,47 @@ def test_an_absolute_table_does_not_depend_on_where_somebody_is(
     assert str(absolute(there)) == f"duckdb://{tmp_path}/a.duckdb?table=x"
     far = Address.parse("postgresql://db/clinic?table=x", argument="data")
     assert absolute(far) == far
+
+
+def place(text: str) -> Place:
+    found = place_of(text, argument="data")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("duckdb:///a.duckdb?table=people", "duckdb:///a.duckdb?table=main.People&order_by=x"),
+        ("duckdb:///a.duckdb?table=people", 'duckdb:///a.duckdb?table=a.main."people"&pushdown=true'),
+        ("postgresql://db/clinic?table=people", "postgresql://you@DB:5432/clinic?table=public.people"),
+        ("postgresql:///clinic?table=people", "postgresql://127.0.0.1/clinic?table=people"),
+        ("omop+duckdb:///a.duckdb?features=a.toml", "omop+duckdb:///a.duckdb?features=b.toml&schema=MAIN"),
+        ("spark:///?path=/data/people.parquet", "/data/people.parquet"),
+    ],
+)
+def test_other_words_for_one_table_are_no_other_place(one: str, other: str) -> None:
+    assert place(one).is_same(place(other))
+    assert place(other).is_same(place(one))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("duckdb:///a.duckdb?table=people", "duckdb:///b.duckdb?table=people"),
+        ("duckdb:///a.duckdb?table=people", "duckdb:///a.duckdb?table=cdm.people"),
+        ("postgresql://db/clinic?table=people", "postgresql://db:5433/clinic?table=people"),
+        ("postgresql://db/clinic?table=people", "postgresql://db/other?table=people"),
+    ],
+)
+def test_other_tables_are_other_places(one: str, other: str) -> None:
+    assert not place(one).is_same(place(other))
+    assert not place(one).overlaps(place(other))
+
+
+def test_a_table_of_an_omop_database_overlaps_with_its_people() -> None:
+    people, table = place("omop+duckdb:///a.duckdb?features=f.toml"), place("duckdb:///a.duckdb?table=cdm.person")
+    assert people.overlaps(table)
+    assert table.overlaps(people)
+    assert not people.is_same(table)
+    assert not people.overlaps(place("duckdb:///b.duckdb?table=cdm.person"))

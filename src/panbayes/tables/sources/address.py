@@ -38,6 +38,11 @@ READING: Final = ("features", "order_by", "pushdown", "schema_id", "snapshot", "
 OMOP: Final = {"omop+duckdb": "main", "omop+postgresql": "public"}
 """Schemes of OMOP databases, each with the schema where the tables of the data model lie unless another is named."""
 
+_HERE: Final = ("", "localhost", "127.0.0.1", "::1", "[::1]")
+_PORTS: Final = {"postgresql": 5432}
+_SCHEMAS: Final = ("dbo", "main", "public")
+"""Schemas in which a table lies whose name says nothing else."""
+
 _PATHS: Final = ("features", "path")
 """Options that are paths on this machine."""
 
@@ -153,13 +158,23 @@ class Address:
 
         All that can be asked of an OMOP database by one feature file or another is about the same people. So its place
         is that of the tables of the data model, whose schema is always named, in small letters as databases fold them.
+        A table that is written in other letters, with the schema it lies in anyway or on the port that is meant anyway,
+        is the same one; two that differ by this alone share an account, which is never too little.
+
+        >>> there = Address.parse('postgresql://me@127.0.0.1/clinic?table=public."People"&order_by=id', argument="data")
+        >>> str(there.place)
+        'postgresql://localhost:5432/clinic?table=people'
         """
         paths = {name: str(Path(value).resolve()) for name, value in self.options if name in _PATHS}
         options = tuple((name, paths.get(name, value)) for name, value in self.options if name not in READING)
+        options = tuple((name, _plain(value) if name == "table" else value) for name, value in options)
         if self.scheme in OMOP:
             options = (("schema", (self.option("schema") or OMOP[self.scheme]).lower()),)
         if self.scheme not in ON_DISK:
-            return replace(self, user="", host=self.host.lower(), options=options)
+            host, scheme = self.host.lower(), self.scheme.removeprefix("omop+")
+            here = scheme == "postgresql" and (host in _HERE or host.startswith("/"))
+            port = self.port or _PORTS.get(scheme)
+            return replace(self, user="", host="localhost" if here else host, port=port, options=options)
         return replace(self, user="", host="", path=str(self.file.resolve()), options=options)
 
     def within(self, folder: Path) -> Address:
@@ -177,6 +192,16 @@ class Address:
         query = "&".join(f"{quote(name, safe='')}={quote(value, safe=':/,*.')}" for name, value in self.options)
         place = f"{quote(self.host, safe=':[]*.')}{port}{quote(self.path, safe='/:*=')}"
         return f"{self.scheme}://{user}{place}{'?' if query else ''}{query}"
+
+
+def _plain(table: str) -> str:
+    """Return a table's name as databases that fold letters know it, without the schema that is meant anyway.
+
+    >>> [_plain(name) for name in ("People", 'main."people"', "cdm.people", "clinic.main.people")]
+    ['people', 'people', 'cdm.people', 'people']
+    """
+    *above, name = table.replace('"', "").lower().split(".")
+    return name if not above or above[-1] in _SCHEMAS else f"{above[-1]}.{name}"
 
 
 @contextmanager

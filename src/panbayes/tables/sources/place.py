@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from panbayes.errors import InputError
-from panbayes.tables.sources.address import ON_DISK, Address, address_of
+from panbayes.tables.sources.address import OMOP, ON_DISK, Address, address_of
 from panbayes.tables.sources.file import File, is_file
 from panbayes.tables.sources.pattern import files_of, is_pattern
 
@@ -43,7 +43,7 @@ class Place:
 
     def overlaps(self, other: Place) -> bool:
         """Tell whether some records may lie in both: one is in the other's folder, or a file belongs to both."""
-        if self.is_same(other):
+        if self.is_same(other) or _features_of(self, other) or _features_of(other, self):
             return True
         if self.path is None or other.path is None or (self.address is not None and other.address is not None):
             return False
@@ -80,6 +80,14 @@ def absolute(data: File | Address) -> File | Address:
         columns=data.columns,
         sheet=data.sheet,
     )
+
+
+def _features_of(people: Place, table: Place) -> bool:
+    """Tell whether one is about the people of an OMOP database, and the other a table of the same."""
+    one, other = people.address, table.address
+    if one is None or other is None or one.scheme not in OMOP or one.scheme != f"omop+{other.scheme}":
+        return False
+    return (one.host, one.port, one.path) == (other.host, other.port, other.path)
 
 
 def _is_same_file(one: Path, other: Path) -> bool:
