@@ -26,7 +26,7 @@ from panbayes.tables.remote import RemoteTable
 from panbayes.tables.sources import dispatch
 from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.file import File
-from panbayes.tables.sources.source import Source
+from panbayes.tables.sources.source import Source, whole
 from tests.consortium.holder.golden_ledger import EXCHANGES, golden, records, replay
 from tests.consortium.local.declared import SMOKES, ask, counted, declared, people, study, summary, write
 from tests.consortium.local.past import Past
@@ -178,6 +178,11 @@ def test_a_ledger_of_the_first_version_is_declared_fixed_and_found_as_before(tmp
     assert cabinet.files() == [path]
 
 
+EMPTY = pl.DataFrame(
+    {"patient": [], "smokes": [], "sex": []}, schema=dict.fromkeys(("patient", "smokes", "sex"), pl.String)
+)
+
+
 class Counting(RemoteTable):
     """A table that is counted where it lies, and cannot be known again."""
 
@@ -201,8 +206,9 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Past:
     past = Past(monkeypatch)
     (source,) = [one for one in dispatch.sources() if one.name == "past"]
     there = Source("there", source.open, schemes=("there",), remote=lambda _address: True)
+    forgetful = replace(there, name="forgetful", open=whole(lambda *_, **__: EMPTY), schemes=("therenow",))
     known = dispatch.sources()
-    monkeypatch.setattr(dispatch, "sources", lambda: (*known, there))
+    monkeypatch.setattr(dispatch, "sources", lambda: (*known, there, forgetful))
     monkeypatch.setattr("panbayes.consortium.holder.records.remote_table", remote)
     return past
 
@@ -228,3 +234,6 @@ def test_what_is_counted_elsewhere_and_not_known_again_must_be_declared(elsewher
         pinned = see(study(), ledger, "there://db/third", argument="data", stack=stack).edition
         assert pinned is not None
         assert pinned.pin.address == "there://db/third?version=1"
+    path = declared(state, "therenow://db/people", name="forgetful")
+    with Ledger.open(path) as ledger, ExitStack() as stack, pytest.raises(InputError, match="keeps no past"):
+        see(study(), ledger, "therenow://db/people", argument="data", stack=stack)

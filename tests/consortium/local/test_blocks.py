@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from panbayes.consortium.holder.dataset import population
 from panbayes.consortium.holder.declaring import refresh, renumber
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.proposal import Proposal
+from panbayes.consortium.holder.proposing import propose
 from panbayes.errors import InputError, LedgerError
+from panbayes.schema.schema import Unit
 from tests.consortium.holder.examples import refused
 from tests.consortium.holder.ledgers import edit, faults
 from tests.consortium.local.declared import (
@@ -236,6 +241,11 @@ def test_who_moves_people_to_another_block_shows(path: Path, table: Path, state:
     ("statement", "said"),
     [
         ("UPDATE notes SET content = replace(content, '2026-01', '2025-01') WHERE what = 'pinned'", "a cap or another"),
+        (
+            "UPDATE notes SET content = replace(content, '2026-01', '2027-01') WHERE what = 'pinned'",
+            "other blocks than",
+        ),
+        ("UPDATE notes SET content = replace(content, '[\"2026-01\"]', 'null')", "other blocks than there were"),
         ("DELETE FROM notes WHERE what = 'pinned'", "its study is pinned to nothing"),
         ("UPDATE notes SET content = '2026-13' WHERE what = 'block'", "a block was opened that the dataset does not"),
         ("UPDATE notes SET content = '{}' WHERE what = 'dataset'", "a note of a dataset"),
@@ -259,3 +269,31 @@ def test_spending_is_checked_block_by_block(path: Path, table: Path, state: Path
     assert faults(path) == ""
     edit(path, "UPDATE notes SET content = (SELECT content FROM notes WHERE what = 'cap') WHERE content IS NULL")
     assert "entry 2: the total is above the cap in force" in faults(path)
+
+
+FREQUENT = Proposal("frequent", {"column": "smokes"}, "add-remove", Unit("patient"), MUCH / 8, Fraction(1, 10**7))
+
+
+def test_a_proposal_is_charged_to_the_blocks_that_it_sees(
+    table: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now(monkeypatch, "2026-01-31")
+    path = declared(state, table, blocks="monthly", cap=MUCH / 2, delta=Fraction(2, 10**7))
+    january, february = frozenset({"2026-01"}), ("2026-02",)
+    with Ledger.open(path) as ledger:
+        for name in "ab":
+            seen = population(ledger, table, argument="data")
+            assert seen.blocks == january
+            assert propose(ledger, replace(FREQUENT, name=name), lambda: b"yes", blocks=seen.blocks) == b"yes"
+        third = replace(FREQUENT, name="c")
+        with pytest.raises(InputError, match="own δ is 2e-07"):
+            propose(ledger, third, pytest.fail, blocks=january)
+        with pytest.raises(InputError, match="cap leaves no room"):
+            propose(ledger, replace(third, epsilon=MUCH / 2, delta=Fraction(0)), pytest.fail, blocks=january)
+        with pytest.raises(LedgerError, match="declared anew"):
+            propose(ledger, replace(third, delta=Fraction(0)), pytest.fail)
+        now(monkeypatch, "2026-02-01")
+        new = population(ledger, table, argument="data", chosen=february)
+        propose(ledger, third, lambda: b"no", blocks=new.blocks)
+    assert spent(path) == {"2026-01": Fraction(1, 4), "2026-02": Fraction(1, 8)}
+    assert summary(path).delta == Fraction(2, 10**7)
