@@ -27,7 +27,7 @@ from tests.tables.strategies import schemas
 from tests.tables.workbooks import Text, workbook
 
 TEXT_ALONE = {"services"}
-"""Services that nobody can start here: what they are told is held by ``sql/test_golden.py``, and said to be untested."""
+"""Services that nobody can start here: what they are told is held by ``sql/test_golden.py``."""
 
 FORMS = [
     pytest.param(source, suffix, id=f"{source.name}{suffix}")
