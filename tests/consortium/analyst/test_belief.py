@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.nested import Nested
-from panbayes.consortium.analyst.adaptive.belief import Belief, Known
+from panbayes.consortium.analyst.adaptive.belief import Belief, Known, estimated
 from panbayes.consortium.analyst.adaptive.estimation import (
     Estimate,
     estimate_given_model,
@@ -236,3 +236,22 @@ def test_the_noise_of_single_attributes_costs_the_bits_of_its_variance() -> None
     belief = replace(begun(), singles=(Estimate(law, variance),) * 3)
     cells = 400 / (2 * 1e8 * 0.5) + 900 / (2 * 1e8 * 0.4999) + 0.0001
     assert belief.noise_of_singles == pytest.approx(3 * cells / math.log(2))
+
+
+def test_tables_tell_each_other_how_strong_dependencies_are_within_their_batch_only() -> None:
+    """Strong tables of one batch and weak ones of another: each is estimated as if the other batch were not there."""
+    rng = np.random.default_rng(3)
+    expected = np.full((6, 6), 100.0)
+
+    def table(spread: float, batch: int) -> Known:
+        noisy = expected * np.exp(rng.normal(0.0, spread, (6, 6))) + rng.normal(0.0, 20.0, (6, 6))
+        return Known(((0, 6), (1, 6)), noisy, COARSE, expected, expected, expected, expected, batch)
+
+    strong, weak = [table(1.0, 1) for _ in range(4)], [table(0.0, 2) for _ in range(4)]
+    apart = [*estimated(strong), *estimated(weak)]
+    mixed = estimated([place for two in zip(strong, weak, strict=True) for place in two])
+    for one, other in zip(apart, [*mixed[::2], *mixed[1::2]], strict=True):
+        np.testing.assert_array_equal(one.mean, other.mean)
+        np.testing.assert_array_equal(one.variance, other.variance)
+    together = estimated([replace(known, batch=0) for known in (*strong, *weak)])
+    assert not np.array_equal(together[0].mean, apart[0].mean)

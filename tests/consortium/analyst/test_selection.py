@@ -103,9 +103,9 @@ def test_the_order_is_by_what_a_table_says_for_each_cell_the_tree_grows_by(monke
     parts: list[tuple[Axes, ...]] = []
     learned = Belief.learned
 
-    def kept(self: Belief, new: list[Measurement], again: tuple[()], *, iterations: int) -> Belief:
+    def kept(self: Belief, new: list[Measurement], again: tuple[()], *, iterations: int, batch: int) -> Belief:
         parts.append(tuple(table.axes for table in new))
-        return learned(self, new, again, iterations=iterations)
+        return learned(self, new, again, iterations=iterations, batch=batch)
 
     monkeypatch.setattr(Belief, "learned", kept)
     tables = [counted((0, 1, 4)), counted((1, 2))]
@@ -123,3 +123,10 @@ def _known(table: Measurement) -> Known:
     return Known(
         known.axes, known.noisy, known.law, known.expected, known.noisy + 1e-9, known.variance, known.parameters
     )
+
+
+def test_tables_of_one_round_are_one_batch_and_those_of_the_next_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection_module, "_AT_ONCE", 1)
+    first = with_worthwhile(begun(), [counted((0, 1)), counted((1, 2))])
+    second = with_worthwhile(first, [counted((2, 3))])
+    assert [table.batch for table in second.known] == [1, 1, 2]

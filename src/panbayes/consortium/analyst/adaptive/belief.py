@@ -48,7 +48,8 @@ _CHANCE: Final = 5.0
 class Known:
     """A table that was measured: ``noisy`` counts under the ``law`` of their noise, where ``expected`` were expected.
 
-    ``mean`` and ``variance`` are those of the estimated counts, ``parameters`` those of the fitted law.
+    ``mean`` and ``variance`` are those of the estimated counts, ``parameters`` those of the fitted law. Tables of one
+    ``batch`` were chosen against the same law.
     """
 
     axes: Axes
@@ -58,6 +59,7 @@ class Known:
     mean: FloatArray
     variance: FloatArray
     parameters: FloatArray
+    batch: int = 0
 
     def again(self, noisy: FloatArray, law: NoiseLaw) -> Known:
         """Return it with a second measurement averaged in."""
@@ -153,9 +155,14 @@ class Belief:
         """Return the law as a network, with so many records of ``smoothing`` in every row."""
         return network_of(self.field, self.parameters, records=self.records, smoothing=smoothing)
 
-    def learned(self, new: Sequence[Measurement], again: Sequence[Measurement], *, iterations: int) -> Belief:
-        """Return the belief after ``new`` tables, all known ones ``again`` if any, and a fit of so many iterations."""
-        fresh = self.expecting(new)
+    def learned(
+        self, new: Sequence[Measurement], again: Sequence[Measurement], *, iterations: int, batch: int = 0
+    ) -> Belief:
+        """Return the belief after ``new`` tables, all known ones ``again`` if any, and a fit of so many iterations.
+
+        The new ones are of a ``batch``, which others may be of that came in before.
+        """
+        fresh = [replace(table, batch=batch) for table in self.expecting(new)]
         old = self.known
         if again:
             old = tuple(known.again(found.pooled, found.pooled_law) for known, found in zip(old, again, strict=True))
@@ -236,15 +243,21 @@ def raked(counts: FloatArray, margins: Sequence[FloatArray]) -> FloatArray:
 
 
 def estimated(tables: Sequence[Known]) -> list[Known]:
-    """Estimate the counts of tables, all together: they tell each other how strong dependencies are."""
-    if not tables:
-        return []
-    estimates = estimate_given_model(
-        [table.noisy for table in tables], [table.expected for table in tables], [table.law for table in tables]
-    )
-    return [
-        replace(table, mean=mean, variance=variance) for table, (mean, variance) in zip(tables, estimates, strict=True)
-    ]
+    """Estimate the counts of tables; those of a batch together, for they tell each other how strong dependencies are.
+
+    What the first batch finds against independence is strong, what a later one finds against the law is weak.
+    """
+    found = list(tables)
+    for batch in dict.fromkeys(table.batch for table in tables):
+        places = [place for place, table in enumerate(tables) if table.batch == batch]
+        estimates = estimate_given_model(
+            [tables[place].noisy for place in places],
+            [tables[place].expected for place in places],
+            [tables[place].law for place in places],
+        )
+        for place, (mean, variance) in zip(places, estimates, strict=True):
+            found[place] = replace(tables[place], mean=mean, variance=variance)
+    return found
 
 
 def end_to_end(tables: Sequence[FloatArray]) -> FloatArray:

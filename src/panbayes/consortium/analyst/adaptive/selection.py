@@ -47,6 +47,7 @@ def with_worthwhile(belief: Belief, measured: Sequence[Measurement]) -> Belief:
     The others become idle: they are not offered again.
     """
     left = list(measured)
+    batch = 1 + max((table.batch for table in belief.known), default=0)
     while True:
         weights = {table.axes: weight(belief, [table.axes]) for table in left}
         light = [table for table in left if weights[table.axes] <= TREE]
@@ -58,7 +59,8 @@ def with_worthwhile(belief: Belief, measured: Sequence[Measurement]) -> Belief:
         worth.sort(key=lambda table: -told[table.axes] / max(_GROWTH + weights[table.axes] - alone, 1.0))
         part = worth[: max(_AT_ONCE, -(-len(worth) // _PARTS))]
         kept = set(fitting(belief, [table.axes for table in part]))
-        belief = belief.learned([table for table in part if table.axes in kept], (), iterations=_ITERATIONS)
+        new = [table for table in part if table.axes in kept]
+        belief = belief.learned(new, (), iterations=_ITERATIONS, batch=batch)
         left = worth[len(part) :]
     return belief.idling([table.axes for table in measured])
 
