@@ -1,10 +1,10 @@
 """Spark: all pairs of 43 attributes, with files as schedule and by the DataFrame, beside one process.
 
 The table is that of :mod:`bench.large`, in row groups of 500,000 records. Each side is a process of its own that first
-does the same with Diabetes itself, so that libraries, kernels and Spark's machine are there; then CPU time is counted
+does the same with a smaller table, so that libraries, kernels and both workers are there; then CPU time is counted
 of the process and of all that it started, Spark's machine and its Python workers (``/proc``). One process reads,
-encodes and counts; Spark besides counts every attribute once, to know how many records there are. By default 1,000,000
-records; ``python -m bench.spark 10000000`` for more.
+encodes and counts; with the DataFrame, Spark besides counts every attribute, to know how many records there are. By
+default 1,000,000 records; ``python -m bench.spark 10000000`` for more.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def compare(records: int) -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("PANBAYES_SPOOL")) as name:
         table = Path(name) / "large.parquet"
         make(table, records)
-        make(Path(name) / "small.parquet", 100_000)
+        make(Path(name) / "small.parquet", 1_200_000)  # for both workers
         print(f"{records:,} records, 43 attributes, local[2]; CPU-s", flush=True)
         alone = 0.0
         for side, words in SIDES.items():

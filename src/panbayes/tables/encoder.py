@@ -73,8 +73,13 @@ class BatchEncoder:
     ``tallies[a][fate, code]`` is the number of records so far whose value of attribute a had this code and fate.
     """
 
-    def __init__(self, schema: Schema, *, decimal_comma: bool = False, rules: Rules | None = None) -> None:
-        """Begin with no record. ``rules`` are those of an earlier version, whose codes are to be known again."""
+    def __init__(
+        self, schema: Schema, *, decimal_comma: bool = False, rules: Rules | None = None, compiled: bool = False
+    ) -> None:
+        """Begin with no record. ``rules`` are those of an earlier version, whose codes are to be known again.
+
+        ``compiled`` says that the compiled kernels are loaded anyway, and worth it from the first record on.
+        """
         self._schema = schema
         self._how = partial(encode_values, missing_values=schema.missing_values, decimal_comma=decimal_comma)
         self._how = self._how if rules is None else partial(self._how, rules=rules)
@@ -83,7 +88,7 @@ class BatchEncoder:
         self._room = Room(self._dtype)
         self._texts: dict[str, dict[str | None, tuple[int, int]]] = {}
         self._numbers: dict[str, _Numbers] = {}
-        self._engine = engine("numpy")
+        self._engine = engine(choose_kernels() if compiled else "numpy")
         self._records = 0
         self.tallies = [np.zeros((3, attribute.size), dtype=np.int64) for attribute in schema.attributes]
 

@@ -2,14 +2,13 @@
 
 A block is one row of a data frame: ``codes`` are those of a block of at most 131,072 records, attribute by attribute;
 ``people`` has 16 bytes a record that stand for a person, where there is a privacy unit, and ``places`` what the records
-of a person are ordered by. ``low`` and ``high`` are a digest of all this: their sums over all blocks say whether
-records that were computed again, after a machine was lost, are those of before.
+of a person are ordered by. ``low`` and ``high`` are the sums over its records of the hashes that marks are made of
+(:mod:`panbayes.tables.marks`), attributes in the order of the schema: added up over all blocks, in whichever order
+records come, they say whether records that were computed again, after a machine was lost, are those of before.
 """
 
 from __future__ import annotations
 
-import hashlib
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from panbayes.schema.schema import Schema
 from panbayes.tables.codes import Codes, code_type
+from panbayes.tables.marks import RecordSums
 
 __all__ = ["BLOCK", "PERSON_BYTES", "Block", "Totals", "blocks_of", "unquoted"]
 
@@ -45,7 +45,7 @@ def unquoted() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What is counted of blocks whatever is asked: records, persons, and the sums of their digests, modulo 2⁶⁴."""
+    """What is counted of blocks whatever is asked: records, persons, and the sums of their hashes, modulo 2⁶⁴."""
 
     records: int = 0
     persons: int = 0
@@ -82,11 +82,9 @@ class Block:
 
     def totals(self) -> Totals:
         """Return the totals of this block."""
-        digest = hashlib.blake2b(self.codes.tobytes(), digest_size=16)
-        digest.update(self.people)
-        for place in self.places:
-            digest.update(struct.pack("<Q", len(place)) + place)
-        low, high = struct.unpack("<qq", digest.digest())
+        sums = RecordSums([[attribute] for attribute in range(len(self.codes))])
+        sums.add(self.codes)
+        low, high = sums.sums.view(np.int64).tolist()
         return Totals(self.records, self.persons, low, high)
 
     def row(self) -> Any:

@@ -9,8 +9,8 @@ two questions. That is a copy of records as codes, as the file is that a large t
 people are told, 16 keyed bytes stand for each. (``spark.io.encryption.enabled`` has Spark encrypt what it writes.)
 
 Spark computes a block again when the machine that kept it is lost, and a table may have changed by then. So every
-answer comes with the sum of the digests of the blocks it was counted on, and only one that was counted on the very
-blocks of the first is taken; else the table is not available.
+answer comes with a sum of hashes of the records it was counted on, and only one that was counted on the very records of
+the first is taken; else the table is not available.
 """
 
 from __future__ import annotations

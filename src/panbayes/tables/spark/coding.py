@@ -56,7 +56,7 @@ class Coding:
 
     def blocks(self, batches: Iterable[Batch]) -> Iterator[Block]:
         """Encode batches, which have the columns under their own names."""
-        encoder = BatchEncoder(self.schema)
+        encoder = BatchEncoder(self.schema, compiled=True)
         for batch in batches:
             named = {name: batch.columns[self.columns[name]] for name in self.schema.names}
             codes = encoder.encode(Batch(named, batch.records))
