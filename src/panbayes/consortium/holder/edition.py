@@ -1,7 +1,7 @@
 """What a study sees of a dataset that changes: an edition, pinned by the first answer and never another one.
 
 What it is pinned *to* is a :class:`~panbayes.consortium.holder.ledger.declaration.Pin` in the ledger. Where the source
-keeps no past, the codes themselves are kept beside it (:mod:`panbayes.consortium.holder.kept_codes`).
+keeps no past, the codes themselves are kept beside it (:mod:`panbayes.tables.kept`).
 """
 
 from __future__ import annotations
