@@ -48,6 +48,7 @@ def folder(tmp_path: Path) -> Path:
         changed(strategy="noisy-sufficient-statistics", clip="analyst", learner="chow-liu"),
         changed(strategy="non-private", epsilon=None),
         changed(missing="stop", patience=Fraction("0.5")),
+        changed(adjacency="add-remove", edition='the "second"', blocks=("2026-Q3", "2026-Q4")),
         changed(missing="continue", quorum=2, patience=Fraction(1, 3), about=About(until=date(2027, 3, 1))),
         changed(about=About('to find "who" \\ and = [why]', "A. Author", "North", "a@north.example", "1/2", None, "#")),
     ],
@@ -68,11 +69,17 @@ def test_every_key_is_there_with_its_default(folder: Path) -> None:
     (folder / "study.toml").write_text(bare, encoding="utf-8")
     keys = set(tomllib.loads((folder / "study.toml").read_text(encoding="utf-8")))
     assert keys == {"version", *(field.name for field in fields(Study))} - {"source"}
-    # But for the target, the rule for missing holders and what the study is about: there is none.
+    # But for the target, the rule for missing holders, the edition and what the study is about: there is none.
     found = Study.load(folder / "study.toml")
     assert set(found.about.given) == {field.name for field in fields(About)}
     assert found == changed(
-        first="age", target="readmitted", missing="continue", quorum=2, patience=72, about=found.about
+        first="age",
+        target="readmitted",
+        missing="continue",
+        quorum=2,
+        patience=72,
+        edition="2026-11",
+        about=found.about,
     )
     assert "If left out, all attributes count alike. target =" in text.replace("\n#", "")
     assert max(map(len, text.splitlines())) <= 100

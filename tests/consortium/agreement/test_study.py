@@ -326,3 +326,22 @@ def test_a_study_is_written_whole_and_read_without_its_files(tmp_path: Path) -> 
 
 
 CODED = (("a", "codes.csv"), ("b", "icd10-chapters"))
+
+
+def test_editions_and_blocks_are_hashed_only_where_they_are_given() -> None:
+    plain = Study("a", SCHEMA, epsilon=1)
+    assert not {"edition", "blocks"} & plain.canonical().keys()
+    assert plain.chosen_blocks is None
+    editions = [Study("a", SCHEMA, epsilon=1, edition=edition) for edition in (None, "1", "2")]
+    assert len({study.hash for study in editions}) == 3
+    assert editions[0] == plain
+    some = [Study("a", SCHEMA, epsilon=1, blocks=blocks) for blocks in (("2026", "2025"), ["2025", "2026", "2025"])]
+    assert some[0] == some[1]
+    assert some[0].hash == some[1].hash != plain.hash
+    assert some[0].chosen_blocks == ("2025", "2026")
+
+
+@pytest.mark.parametrize("blocks", [(), "2026", ("2026-13",), ("2026", "2026-Q1"), ("",), 2026, ("2026-1",), None])
+def test_blocks_are_periods_of_one_calendar(blocks: Any) -> None:
+    with pytest.raises(InputError, match=r'blocks: found .*; give "all", or a list of periods'):
+        Study("a", SCHEMA, epsilon=1, blocks=blocks)

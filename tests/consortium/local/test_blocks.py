@@ -117,6 +117,15 @@ def test_a_block_that_is_not_there_yet_or_of_another_calendar_is_refused(
     assert summary(path).studies == ()
 
 
+def test_a_table_without_blocks_does_not_answer_a_study_that_names_some(table: Path, state: Path) -> None:
+    code, said = refused(ask(study(blocks=("2026-01",)), table, state))
+    assert (code, said) == ("not-in-study", "this holder does not know its people by the blocks that the study names")
+    for changing, why in ((False, "does not change"), (True, "has none")):
+        declared(state, table, changing=changing)
+        with pytest.raises(InputError, match=f"blocks: found some, and the dataset {why}"):
+            ask(study(blocks=("2026-01",)), table, state)
+
+
 def test_a_block_before_the_first_is_empty_and_answered(path: Path, table: Path, state: Path) -> None:
     assert counted(ask(study(blocks=("2025-07",)), table, state)) == [0, 0]
     assert summary(path).spent_of(frozenset({"2025-07"})).amount == MUCH / 2

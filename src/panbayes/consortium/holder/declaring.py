@@ -40,7 +40,8 @@ def declare(cabinet: Cabinet, path: Path, dataset: Dataset, *, cap: Loss | None 
                 "--unit", found=f'found "{dataset.unit.column}"', remedy=f"give a column of {dataset.source}"
             )
     with cabinet.declaring():
-        other = cabinet.declared_at(dataset.source, argument=argument, besides=path)
+        others = {one: history for one, history in cabinet.datasets().items() if one != path}
+        other = cabinet.declared_at(dataset.source, argument=argument, among=others)
         if other is not None:
             raise InputError(
                 "--source",

@@ -175,6 +175,11 @@ class Gate:
             )
         if "draft" in (schema.status, study.schema.status):
             raise RefusedError("wrong-schema", "this holder has not approved the schema: it is a draft")
+        chosen, edition = study.chosen_blocks, self._edition
+        if chosen is not None and (edition is None or edition.pin.blocks != frozenset(chosen)):
+            raise RefusedError(
+                "not-in-study", "this holder does not know its people by the blocks that the study names"
+            )
         if not study.private:
             raise RefusedError("not-in-study", f'a study of strategy "{study.strategy}" is not answered here')
         complaint = study.plan.complaint(question.query)

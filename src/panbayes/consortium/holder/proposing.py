@@ -27,8 +27,8 @@ def propose(ledger: Ledger, proposal: Proposal, answer: Callable[[], bytes], *, 
 
     ``answer`` is called once there is room, with secure noise, and must cost no more than the proposal says; what it
     returns is stored as it is. ``blocks`` are those whose people it sees, as
-    :meth:`panbayes.consortium.holder.dataset.Declared.people` gives them. Raises an ``InputError`` where there is no
-    room.
+    :func:`panbayes.consortium.holder.dataset.population` gives them together with whom to let in: records that were not
+    read through that are not charged for. Raises an ``InputError`` where there is no room.
     """
     if not ledger.durable:
         raise ValueError("what is proposed is private, and charged to a ledger on disk")

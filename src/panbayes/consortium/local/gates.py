@@ -57,9 +57,10 @@ def read_declared(
     A study without privacy sees the tables as they are.
     """
     cabinet = Cabinet.in_state(state)
+    known = cabinet.datasets()
     found: dict[str, tuple[Records, Account]] = {}
     for name, data in named.items():
-        path = cabinet.declared_at(data, argument=f"holder {name}")
+        path = cabinet.declared_at(data, argument=f"holder {name}", among=known)
         if path is None:
             continue
         ledger = stack.enter_context(Ledger.open(path))
@@ -111,9 +112,12 @@ def _secure_gates(
     declared: Mapping[str, Account],
 ) -> dict[str, Ask]:
     records = {name: fingerprint(table) for name, table in tables.items()}
-    for name, account in declared.items():
-        if tables[name].facts.records:  # All empty tables are alike.
-            Cabinet.in_state(state).check_apart(account.ledger.path, records[name])
+    apart = {
+        account.ledger.path: records[name]
+        for name, account in declared.items()
+        if account.ledger.path is not None and tables[name].facts.records  # All empty tables are alike.
+    }
+    Cabinet.in_state(state).check_apart(apart)
     ledgers = _open_ledgers(tables, records, state, stack, declared)
     _warn(study, ledgers)
     _check_accounts(ledgers)

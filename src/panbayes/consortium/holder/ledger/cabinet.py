@@ -121,20 +121,20 @@ class Cabinet:
         found = {path: _history(path) for path in self.files()}
         return {path: history for path, history in found.items() if history}
 
-    def declared_at(self, data: object, *, argument: str, besides: Path | None = None) -> Path | None:
+    def declared_at(
+        self, data: object, *, argument: str, among: Mapping[Path, list[Dataset]] | None = None
+    ) -> Path | None:
         """Return the ledger of the dataset whose table this is, by the place of it; None if it is none's.
 
-        A table that overlaps with that of a dataset is refused; one that is not to be looked at is passed over
-        (``besides``). ``argument`` names the table in errors.
+        A table that overlaps with that of a dataset is refused. ``argument`` names the table in errors; ``among`` are
+        the datasets that are looked at, all of them where nobody says.
         """
         place = place_of(data, argument=argument)
         if place is None:
             return None
         same: list[Path] = []
-        for path, history in self.datasets().items():
+        for path, history in (self.datasets() if among is None else among).items():
             places = [place_of(one.source, argument=argument) for one in history]
-            if path == besides:
-                continue
             if any(one is not None and place.is_same(one) for one in places):
                 same.append(path)
             elif any(one is not None and place.overlaps(one) for one in places):
@@ -149,10 +149,11 @@ class Cabinet:
             )
         return same[0] if same else None
 
-    def check_apart(self, path: Path | None, records: Fingerprint) -> None:
-        """Refuse records of the declared dataset with the ledger ``path`` that another ledger has answered from."""
-        for other in self.files():
-            if other != path and _bindings(other).belongs_to(records):
+    def check_apart(self, declared: Mapping[Path, Fingerprint]) -> None:
+        """Refuse records of declared datasets, by the path of their ledger, that another ledger has answered from."""
+        for other in self.files() if declared else ():
+            bound = _bindings(other)
+            if any(path != other and bound.belongs_to(records) for path, records in declared.items()):
                 raise LedgerError(
                     str(other),
                     found="has been used for these very records, which were declared as another dataset",
