@@ -43,6 +43,9 @@ _PORTS: Final = {"postgresql": 5432}
 _SCHEMAS: Final = ("dbo", "main", "public")
 """Schemas in which a table lies whose name says nothing else."""
 
+_SERVICES: Final = ("bigquery", "databricks", "mssql", "snowflake")
+"""Schemes of services that the environment says how to reach, whatever host or path an address has."""
+
 _PATHS: Final = ("features", "path")
 """Options that are paths on this machine."""
 
@@ -159,7 +162,8 @@ class Address:
         All that can be asked of an OMOP database by one feature file or another is about the same people. So its place
         is that of the tables of the data model, whose schema is always named, in small letters as databases fold them.
         A table that is written in other letters, with the schema it lies in anyway or on the port that is meant anyway,
-        is the same one; two that differ by this alone share an account, which is never too little.
+        is the same one, and so is one of a service under another host; two that differ by this alone share an account,
+        which is never too little.
 
         >>> there = Address.parse('postgresql://me@127.0.0.1/clinic?table=public."People"&order_by=id', argument="data")
         >>> str(there.place)
@@ -167,9 +171,12 @@ class Address:
         """
         paths = {name: str(Path(value).resolve()) for name, value in self.options if name in _PATHS}
         options = tuple((name, paths.get(name, value)) for name, value in self.options if name not in READING)
-        options = tuple((name, _plain(value) if name == "table" else value) for name, value in options)
+        own = _catalogs(self.file) if self.scheme == "duckdb" else ()
+        options = tuple((name, _plain(value, own) if name == "table" else value) for name, value in options)
         if self.scheme in OMOP:
             options = (("schema", (self.option("schema") or OMOP[self.scheme]).lower()),)
+        if self.scheme in _SERVICES:
+            return Address(self.scheme, options=options)
         if self.scheme not in ON_DISK:
             host, scheme = self.host.lower(), self.scheme.removeprefix("omop+")
             here = scheme == "postgresql" and (host in _HERE or host.startswith("/"))
@@ -194,14 +201,29 @@ class Address:
         return f"{self.scheme}://{user}{place}{'?' if query else ''}{query}"
 
 
-def _plain(table: str) -> str:
+def _plain(table: str, catalogs: Collection[str] = ()) -> str:
     """Return a table's name as databases that fold letters know it, without the schema that is meant anyway.
+
+    What stands alone before the name may be one of the database's own ``catalogs`` instead of a schema.
 
     >>> [_plain(name) for name in ("People", 'main."people"', "cdm.people", "clinic.main.people")]
     ['people', 'people', 'cdm.people', 'people']
+    >>> [_plain(name, ("clinic",)) for name in ("Clinic.people", "clinic.cdm.people", "clinic.clinic.people")]
+    ['people', 'cdm.people', 'clinic.people']
     """
     *above, name = table.replace('"', "").lower().split(".")
-    return name if not above or above[-1] in _SCHEMAS else f"{above[-1]}.{name}"
+    anyway = not above or above[-1] in _SCHEMAS or (len(above) == 1 and above[0] in catalogs)
+    return name if anyway else f"{above[-1]}.{name}"
+
+
+def _catalogs(file: Path) -> tuple[str, ...]:
+    """Return what DuckDB may call the one database of a file: its name up to the first dot, unless that is its own.
+
+    >>> _catalogs(Path("/data/Clinic.v2.duckdb"))
+    ('clinic', 'clinic_db')
+    """
+    name = next((part for part in file.name.lower().split(".") if part), "")
+    return name, f"{name}_db"
 
 
 @contextmanager
