@@ -151,7 +151,12 @@ CORPUS: Final[dict[str, tuple[str, bytes, dict[str, Any], Codes | str]]] = {
         "save it as .xlsx or CSV",
     ),
     "a text that is called .xls": ("t.xls", TEXT.replace(",", "\t").encode(), {}, CODES),
-    "SQLite": ("t.db", database(), {}, "is an SQLite database, which is not read; export the table as CSV or Parquet"),
+    "SQLite": (
+        "t.db",
+        database(),
+        {},
+        "is an SQLite database, which is not read; give its address: sqlite://FILE?table=NAME",
+    ),
     "JSON": ("t.json", b'[{"country": "Chile", "age": 31}]', {}, "is a JSON file, which is not read; export the table"),
     "JSON under another name": ("t.csv", b'{"country": "Chile"}\n', {}, "is a JSON file, which is not read"),
     "JSON in a list": ("t.txt", b'[{"country": "Chile"}]', {}, "is a JSON file, which is not read"),

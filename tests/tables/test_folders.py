@@ -105,3 +105,14 @@ def test_an_error_while_records_are_used_is_not_one_about_the_file(tmp_path: Pat
     write(tmp_path, a_csv="x\n1\n")
     with pytest.raises(OSError, match="no room"):
         _use(tmp_path)
+
+
+def test_a_delta_table_is_no_folder_of_files(tmp_path: Path) -> None:
+    folder = tmp_path / "lake"
+    (folder / "_delta_log").mkdir(parents=True)
+    pl.DataFrame({"a": ["x"]}).write_parquet(folder / "part.parquet")
+    with (
+        pytest.raises(InputError, match=r"is a Delta table.*give its address: delta://"),
+        open_source(folder, argument="data"),
+    ):
+        pass

@@ -220,20 +220,20 @@ def remote(data: object, _schema: Schema, **_options: object) -> Counting | None
 def test_what_is_counted_elsewhere_and_not_known_again_must_be_declared(elsewhere: Past, state: Path) -> None:
     elsewhere.write(pl.DataFrame({"patient": ["a"], "smokes": ["no"], "sex": ["F"]}))
     with pytest.raises(LedgerError, match="panbayes holder dataset declare NAME"):
-        learn(study(), {"north": "there://db/people"}, state=state)
+        learn(study(), {"north": "there://db/people?order_by=patient"}, state=state)
     path = declared(state, "there://db/people", name="fixed", changing=False)
     with Ledger.open(path) as ledger, ExitStack() as stack:
-        seen = see(study(), ledger, "there://db/people", argument="data", stack=stack)
+        seen = see(study(), ledger, "there://db/people?order_by=patient", argument="data", stack=stack)
         assert isinstance(seen.records, Counting)
         assert seen.edition is None
     path = declared(state, "there://db/others", name="growing", blocks="yearly")
     with Ledger.open(path) as ledger, ExitStack() as stack, pytest.raises(InputError, match="which no id leaves"):
-        see(study(), ledger, "there://db/others", argument="data", stack=stack)
+        see(study(), ledger, "there://db/others?order_by=patient", argument="data", stack=stack)
     path = declared(state, "there://db/third", name="third")
     with Ledger.open(path) as ledger, ExitStack() as stack:
-        pinned = see(study(), ledger, "there://db/third", argument="data", stack=stack).edition
+        pinned = see(study(), ledger, "there://db/third?order_by=patient", argument="data", stack=stack).edition
         assert pinned is not None
-        assert pinned.pin.address == "there://db/third?version=1"
+        assert pinned.pin.address == "there://db/third?order_by=patient&version=1"
     path = declared(state, "therenow://db/people", name="forgetful")
     with Ledger.open(path) as ledger, ExitStack() as stack, pytest.raises(InputError, match="keeps no past"):
-        see(study(), ledger, "therenow://db/people", argument="data", stack=stack)
+        see(study(), ledger, "therenow://db/people?order_by=patient", argument="data", stack=stack)

@@ -41,6 +41,11 @@ def test_an_order_is_asked_for_under_a_unit_alone(put: object, tmp_path: Path) -
     assert sorted(read(BY_PERSON, ordered).codes[0].tolist()) == [0, 1]
 
 
+def test_what_nobody_reads_is_not_asked_for_an_order() -> None:
+    with pytest.raises(InputError, match="found an address that begins with mysql://"):
+        read(BY_PERSON, "mysql://host/clinic?table=visits")
+
+
 def test_a_file_or_frame_has_an_order_of_its_own(tmp_path: Path) -> None:
     VISITS.write_csv(tmp_path / "visits.csv")
     for data in (VISITS, tmp_path / "visits.csv"):

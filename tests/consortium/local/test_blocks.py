@@ -212,30 +212,30 @@ def test_a_source_that_keeps_its_past_is_opened_as_it_was_and_what_is_gone_is_ne
     blocks: str | None, state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now(monkeypatch, "2026-01-31")
-    past = Past(monkeypatch)
+    past, ordered = Past(monkeypatch), "past://lake/people?order_by=patient"
     past.write(frame(range(10)))
     path = declared(state, "past://lake/people", blocks="quarterly" if blocks else None)
-    first = ask(study(), "past://lake/people", state)
+    first = ask(study(), ordered, state)
     assert not list(path.parent.glob("*codes*"))
     past.write(frame(range(40)))
     now(monkeypatch, "2026-05-01")
-    assert counted(ask(study(), "past://lake/people", state, number=1, parts=4)) == [10, 0]
-    assert counted(ask(study("b"), "past://lake/people?version=1", state)) == [10, 0]
-    assert counted(ask(study("c"), "past://lake/people", state)) == [40, 0]
+    assert counted(ask(study(), ordered, state, number=1, parts=4)) == [10, 0]
+    assert counted(ask(study("b"), f"{ordered}&version=1", state)) == [10, 0]
+    assert counted(ask(study("c"), ordered, state)) == [40, 0]
     if blocks:
         new = study("d", blocks=("2026-Q2",))
         past.write(frame(range(3)))
-        assert counted(ask(new, "past://lake/people?version=2", state)) == [30, 0]
-        assert counted(ask(new, "past://lake/people", state, number=1)) == [30, 0]
+        assert counted(ask(new, f"{ordered}&version=2", state)) == [30, 0]
+        assert counted(ask(new, ordered, state, number=1)) == [30, 0]
     del past.versions[1]
-    assert refused(ask(study(), "past://lake/people", state, number=2, parts=4))[0] == "unavailable"
+    assert refused(ask(study(), ordered, state, number=2, parts=4))[0] == "unavailable"
     assert "has no version 1 any more" in capsys.readouterr().err
-    assert ask(study(), "past://lake/people", state) == first
+    assert ask(study(), ordered, state) == first
     past.versions[1] = frame(range(9))
-    assert refused(ask(study(), "past://lake/people", state, number=2, parts=4))[0] == "unavailable"
+    assert refused(ask(study(), ordered, state, number=2, parts=4))[0] == "unavailable"
     pins = [one.pin for one in summary(path).studies]
     assert [None if pin is None else pin.address for pin in pins] == [
-        f"past://lake/people?version={number}" for number in (1, 1, 2, 2)[: len(pins)]
+        f"{ordered}&version={number}" for number in (1, 1, 2, 2)[: len(pins)]
     ]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.kept import codes_of
@@ -34,6 +35,8 @@ from tests.consortium.local.declared import (
     summary,
     write,
 )
+from tests.tables.databases import in_duckdb
+from tests.tables.lakes import as_delta
 
 
 @pytest.fixture
@@ -145,6 +148,44 @@ def test_a_copy_of_a_fixed_table_is_the_same_account_and_a_changed_one_is_refuse
     write(table, people(range(9)))
     with pytest.raises(LedgerError, match="belongs to other records"):
         ask(study("c"), table, state)
+
+
+def test_what_was_counted_where_it_lies_is_read_into_the_same_account(table: Path, state: Path) -> None:
+    address = f"{in_duckdb(pl.read_csv(table), table.with_name('north'))}&order_by=patient"
+    path = declared(state, address, changing=False)
+    assert counted(ask(study(), f"{address}&pushdown=true", state)) == [30, 10]
+    with pytest.raises(LedgerError, match="belongs to other records"):  # Of a copy nothing is known but the name.
+        ask(study("b"), table, state)
+    assert counted(ask(study(), address, state, holder="x", number=1)) == [30, 10]
+    assert counted(ask(study("b"), table, state, holder="y")) == [30, 10]
+    assert summary(path).spent.amount == MUCH * 3 / 2
+    assert Cabinet.in_state(state).files() == [path]
+    other = in_duckdb(pl.read_csv(table).head(9), table.with_name("north"))
+    Path(other.partition("?")[0].removeprefix("duckdb://")).rename(address.partition("?")[0].removeprefix("duckdb://"))
+    with pytest.raises(LedgerError, match="belongs to other records"):
+        ask(study("c"), address, state)
+
+
+def test_a_version_of_a_lake_is_found_from_any_folder_until_it_is_vacuumed(
+    table: Path, state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = as_delta(pl.read_csv(table), table.with_name("lake"))
+    place = Path(whole.removeprefix("delta://"))
+    path = declared(state, whole)
+    monkeypatch.chdir(place.parent)
+    first = ask(study(), "delta://lake?order_by=patient", state, parts=4)
+    write_deltalake(place.as_uri(), pl.read_csv(table).head(9).to_arrow(), mode="overwrite")
+    (pin,) = [one.pin for one in summary(path).studies]
+    assert pin is not None
+    assert pin.address == f"{whole}?order_by=patient&version=0"
+    monkeypatch.chdir(place)
+    again = f"{whole}?order_by=patient"
+    assert counted(ask(study(), again, state, number=1, parts=4)) == [30, 10]
+    DeltaTable(place).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+    assert refused(ask(study(), again, state, number=2, parts=4))[0] == "unavailable"
+    assert "version 0 cannot be read" in capsys.readouterr().err
+    assert ask(study(), again, state, parts=4) == first
+    assert counted(ask(study("b"), again, state)) == [9, 0]
 
 
 @pytest.mark.parametrize(

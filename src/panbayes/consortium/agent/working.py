@@ -235,7 +235,15 @@ class _Working:
                 remedy="name the holder as before, or give it its own records",
             )
         gate = Gate(
-            records, study, ledger, SecureNoise(), report=self._report, records=known, consent=consent, edition=edition
+            records,
+            study,
+            ledger,
+            SecureNoise(),
+            report=self._report,
+            records=known,
+            consent=consent,
+            placed=declared is not None,
+            edition=edition,
         )
         return records, gate
 

@@ -54,6 +54,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -204,9 +205,9 @@ def keep_codes(ledger: Ledger, study: Study, records: BlockCounter) -> None:
 
 
 def _pinned(data: object, *, argument: str) -> Address | None:
-    """Return the address of a table as it is now, None where its source keeps no past."""
+    """Return the address of a table as it is now, wherever this runs; None where its source keeps no past."""
     with open_source(data, argument=argument) as opened:
-        return opened.pinned
+        return None if opened.pinned is None else opened.pinned.within(Path.cwd())
 
 
 def _known(ledger: Ledger, records: Records) -> bool:

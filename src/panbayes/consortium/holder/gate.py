@@ -117,13 +117,15 @@ class Gate:
         report: Report = _silent,
         records: Fingerprint | None = None,
         consent: Consent | None = None,
+        placed: bool = False,
         edition: Edition | None = None,
     ) -> None:
         """Stand between the records that ``counter`` counts and the askers of ``study``.
 
         ``records`` is what they are known by; only records at hand, a table or a spooled one, need not say.
         ``consent`` says whether the study may be answered; None where whoever runs this process has decided that.
-        ``edition`` is what the records are of a dataset that changes; None where they are those of a fixed one.
+        ``placed`` records come from the place of their declared dataset; ``edition`` is what they are of one that
+        changes, None where they are those of a fixed one.
         """
         if ledger.durable != noise.private:
             raise ValueError("a durable ledger and secure noise go together, as do one in memory and simulated noise")
@@ -138,8 +140,9 @@ class Gate:
         self._report = report
         self._consent = consent
         self._records = records or _known_by(counter, durable=ledger.durable)
+        self._placed = placed or edition is not None
         self._edition = edition
-        ledger.bind(facts.schema.hash, self._records, placed=edition is not None)
+        ledger.bind(facts.schema.hash, self._records, placed=self._placed)
 
     def ask(self, data: bytes, *, asker: str = "") -> bytes:
         """Answer a question; see the module. Never raises for anything that ``data`` may hold."""
@@ -239,7 +242,7 @@ class Gate:
         edition, known = self._edition, self._records.kept
         if edition is not None and edition.gone is not None:
             raise edition.gone
-        transaction.bind(self._facts.schema.hash, self._records, placed=edition is not None)
+        transaction.bind(self._facts.schema.hash, self._records, placed=self._placed)
         pinned = edition is None or transaction.dataset.check_pin(edition.pin, known)
         handler = handler_of(question.query)
         loss = handler.loss(question.query)

@@ -54,9 +54,10 @@ def _require_order(data: object, schema: Schema, *, argument: str) -> None:
     """
     if schema.unit is None:
         return
+    there = counted_there(data, argument=argument)  # Complains of what nobody reads.
     address = address_of(data, argument=argument)
     if address is None:
-        ordered, where = not counted_there(data, argument=argument), "make it a view, and give spark://VIEW?order_by=…"
+        ordered, where = not there, "make it a view, and give spark://VIEW?order_by=…"
     else:
         ordered, where = address.scheme in OMOP or bool(address.names("order_by")), "add order_by=… to the address"
     if not ordered:

@@ -130,6 +130,7 @@ def _secure_gates(
             SecureNoise(),
             report=_report,
             records=records[name],
+            placed=name in declared,
             edition=editions.get(name),
         ).ask
         for name, table in tables.items()

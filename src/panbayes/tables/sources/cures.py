@@ -12,7 +12,7 @@ __all__ = ["refuse_unread"]
 _EXPORT: Final = "export the table as CSV or Parquet"
 
 _BEGINNINGS: Final = (
-    (b"SQLite format 3\0", "an SQLite database", f"{_EXPORT}, such as by sqlite3 -header -csv"),
+    (b"SQLite format 3\0", "an SQLite database", "give its address: sqlite://FILE?table=NAME"),
     (b"%PDF", "a PDF document", "ask for the table it was made from, as CSV, Parquet or Excel"),
     (
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
@@ -55,7 +55,7 @@ _NAMES: Final = {
     ".ndjson": ("a JSON file", f"{_EXPORT}, or use polars.read_ndjson(FILE).write_parquet(…)"),
     ".mdb": ("an Access database", _EXPORT),
     ".accdb": ("an Access database", _EXPORT),
-    ".sqlite": ("an SQLite database", _EXPORT),
+    ".duckdb": ("a DuckDB database", "give its address: duckdb://FILE?table=NAME"),
     ".db": ("a database", _EXPORT),
     ".zip": ("a ZIP archive", "unpack it and give the file in it"),
     ".7z": ("an archive", "unpack it and give the file in it"),

@@ -45,6 +45,12 @@ def parts_of(path: Path, suffixes: Sequence[str], *, argument: str) -> list[Part
     if not files:
         what = "matches no file" if path != root else "is a directory without data files"
         raise InputError(argument, found=what, remedy="check the path")
+    if (path / "_delta_log").is_dir() and any(one.suffix.lower() == ".parquet" for one in files):
+        raise InputError(
+            argument,
+            found="is a Delta table, whose files hold records that were deleted, too",
+            remedy=f"give its address: delta://{path}",
+        )
     strange = [one for one in files if unpacked_name(one).suffix.lower() not in suffixes]
     kinds = sorted({unpacked_name(one).suffix.lower() for one in files})
     if path == root and (strange or len(kinds) > 1):

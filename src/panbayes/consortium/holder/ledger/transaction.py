@@ -252,7 +252,8 @@ class Transaction(Rows):
         """Bind the ledger to ``records`` under a schema's hash, or refuse if it has been used for others.
 
         A binding under which nothing has been charged gives way. A dataset that changes is known by the place of its
-        table alone: ``placed`` records come from there.
+        table alone: ``placed`` records come from there. So is one whose records were counted where they lie, and are
+        read for the first time.
         """
         dataset, bindings = self.dataset.declared(), self.bindings()
         changing = dataset is not None and dataset.changing
@@ -269,7 +270,8 @@ class Transaction(Rows):
                 found="cannot tell whose records are counted where they lie",
                 remedy="declare their dataset first: panbayes holder dataset declare NAME --source ADDRESS",
             )
-        known = changing or not records.marks or bindings.belongs_to(records)
+        unread = placed and not self._marked(schema)
+        known = changing or unread or not records.marks or bindings.belongs_to(records)
         if not (known or any(bindings.belonged_to(schema, stage) for stage in records.stages)):
             if any(study.schema == schema for study in self.studies()):
                 raise LedgerError(
@@ -288,6 +290,11 @@ class Transaction(Rows):
                 (schema, keyed(key, mark), MARK_VERSION),
             )
         self.connection.execute("INSERT OR IGNORE INTO units (schema, unit) VALUES (?, ?)", (schema, records.unit))
+
+    def _marked(self, schema: str) -> bool:
+        """Tell whether anything is known of the records under a schema's hash."""
+        either = "SELECT schema FROM marks WHERE schema = ? UNION SELECT schema FROM bindings WHERE schema = ?"
+        return self.connection.execute(either, (schema, schema)).fetchone() is not None
 
     def next_entry(self, charge: Charge) -> Entry:
         """Return the entry that the charge will be, with its head: the secret that hides it is drawn here."""
