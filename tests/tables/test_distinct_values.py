@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from panbayes.errors import InputError
 from panbayes.schema.schema import DEFAULT_MISSING_VALUES, Unit
 from panbayes.tables.distinct_values import MAX_CHARACTERS, count_values
 from panbayes.tables.sources import batch as batch_module
+from tests.tables.databases import in_duckdb
+from tests.tables.lakes import as_delta
 
 
 def counted(
@@ -54,6 +57,45 @@ def test_people_are_counted_as_by_hand(
     assert counted(path, unit=unit) == by_hand(rows, max_records)
     categories = frame.with_columns(pl.col("value").cast(pl.Categorical))
     assert counted(categories, unit=unit) == by_hand(rows, max_records)
+
+
+@pytest.mark.parametrize("order_by", [(), ("visit",), ("day", "visit")])
+@pytest.mark.parametrize("written", [as_delta, in_duckdb])
+def test_in_a_table_without_an_order_a_persons_first_records_follow_from_their_own(
+    tmp_path: Path, written: Callable[[pl.DataFrame, Path], str], order_by: tuple[str, ...]
+) -> None:
+    draw = np.random.default_rng(len(order_by))
+    size = 300
+    frame = pl.DataFrame(
+        {
+            "id": draw.integers(0, 40, size),
+            "value": draw.choice(["a", "b", "c", "x" * 40 + "d", "x" * 40 + "e", ""], size),
+            "visit": draw.integers(-3, 3, size),
+            "day": draw.choice(["mon", "tue"], size),
+        }
+    )
+    key = [*order_by, "value"]
+    unit = Unit("id", max_records=2)
+    ordered = frame.sort(key)
+    rows: list[tuple[str | None, str | None]] = [
+        (str(person), value) for person, value in ordered.select("id", "value").iter_rows()
+    ]
+    expected = by_hand(rows, unit.max_records)
+    fewer = frame.filter(pl.col("id") != 7).sample(fraction=1, shuffle=True, seed=7)
+    for number, table in enumerate((frame, frame.reverse(), fewer)):
+        address = written(table, tmp_path / f"table{number}")
+        joined = "&" if "?" in address else "?"
+        ordered_address = f"{address}{joined}order_by={','.join(order_by)}" if order_by else address
+        others = by_hand([row for row in rows if row[0] != "7"], unit.max_records)
+        assert counted(ordered_address, unit=unit) == (expected if number < 2 else others)
+        admitted = count_values(
+            ordered_address,
+            "value",
+            unit=unit,
+            missing_values=DEFAULT_MISSING_VALUES,
+            admit=lambda ids: (ids.series() != 7).to_numpy(),
+        )
+        assert dict(zip(admitted.values, admitted.people.tolist(), strict=True)) == others
 
 
 def test_without_a_unit_every_record_is_a_person() -> None:

@@ -6,6 +6,8 @@ text counts depends on itself alone.
 
 Each person's first ``max_records`` records count, as under any schema (:mod:`panbayes.tables.units`), whatever their
 values, and of these every value once: one person counts for at most ``max_records`` values, and for each of them by 1.
+A table in a database or a lake has no order of its own: there a person's first records are the first by the columns
+``order_by`` of its address, then by the texts of their values, so they follow from that person's records alone.
 """
 
 from __future__ import annotations
@@ -21,8 +23,11 @@ from numpy.typing import NDArray
 from panbayes.errors import InputError
 from panbayes.schema.blanks import BLANKS, stripped
 from panbayes.schema.schema import Unit
+from panbayes.tables.codes import Codes
+from panbayes.tables.ranks import record_ranks
 from panbayes.tables.reading import Admit
-from panbayes.tables.sources.batch import Column
+from panbayes.tables.sources.address import OMOP, address_of
+from panbayes.tables.sources.batch import Batch, Column
 from panbayes.tables.sources.dispatch import check_columns, counted_there, open_source
 from panbayes.tables.sources.file import name_of
 from panbayes.tables.texts import as_text
@@ -67,7 +72,8 @@ def count_values(
             remedy="give a public list of values",
         )
     argument = name_of(source, argument)
-    names = [column, *([unit.column] if unit else [])]
+    order_by = None if unit is None else _order_by(source, argument)
+    names = [column, *([unit.column] if unit else []), *(order_by or ())]
     missing = ["", *map(stripped, missing_values)]
     keys = tuple(int.from_bytes(os.urandom(8)) for _ in range(2))
     known: dict[str, int] = {}
@@ -79,21 +85,51 @@ def count_values(
             if unit is None:
                 parts.append(pl.DataFrame({"value": _codes(values, known, missing)}))
                 continue
-            ids = batch.columns[unit.column]
+            ids, ranks = batch.columns[unit.column], _ranks(batch, order_by or (), argument)
             if admit is not None:
                 admitted = admit(ids)
                 values, ids = values.filtered(admitted), ids.filtered(admitted)
+                ranks = ranks.filter(pl.Series(admitted)) if order_by else ranks
             people = _people(ids, missing_values, keys)
-            parts.append(pl.DataFrame({"value": _codes(values, known, missing), **people}))
+            parts.append(pl.DataFrame({"value": _codes(values, known, missing), **people}).hstack(ranks))
     frame = pl.concat(parts) if parts else pl.DataFrame({"value": pl.Series([], dtype=pl.Int64)})
     if unit is not None and parts:
         person = ["named", "first", "second"]
+        if order_by is not None:
+            frame = _in_order(frame, known, besides=["value", *person])
         kept = frame.filter(pl.col("named")).filter(pl.int_range(pl.len()).over(person) < unit.max_records)
         frame = kept.unique([*person, "value"])
     codes = frame["value"].to_numpy()
     counted = np.bincount(codes[codes != _NOBODY], minlength=len(known)).astype(np.int64)
     texts = np.array(list(known), dtype=object)
     return ValueCounts(tuple(texts[counted > 0].tolist()), counted[counted > 0])
+
+
+def _order_by(source: object, argument: str) -> tuple[str, ...] | None:
+    """Return the columns that put a table without an order of its own in order, None for one that has an order.
+
+    Features of an OMOP database are one row a person.
+    """
+    address = address_of(source, argument=argument)
+    return None if address is None or address.scheme in OMOP else address.names("order_by")
+
+
+def _ranks(batch: Batch, order_by: tuple[str, ...], argument: str) -> pl.DataFrame:
+    """Return the ranks of records by some columns, the one that decides first."""
+    if not order_by:
+        return pl.DataFrame()
+    nothing: Codes = np.empty((0, batch.records), dtype=np.uint8)
+    rows = record_ranks(nothing, (), batch, order_by, argument=argument)
+    return pl.DataFrame({f"rank {place}": row for place, row in enumerate(rows)})
+
+
+def _in_order(frame: pl.DataFrame, known: dict[str, int], *, besides: list[str]) -> pl.DataFrame:
+    """Put records in order: by their ranks, then by the texts of their values, what is no value first."""
+    texts = pl.Series(sorted(known), dtype=pl.String)
+    places = pl.Series([known[text] for text in texts], dtype=pl.Int64)
+    order = frame["value"].replace_strict(places, pl.int_range(len(known), eager=True), default=_NOBODY)
+    ranks = [name for name in frame.columns if name not in besides]
+    return frame.with_columns(order.alias("text")).sort([*ranks, "text"])
 
 
 def _codes(column: Column, known: dict[str, int], missing: list[str]) -> pl.Series:
