@@ -24,6 +24,7 @@ from panbayes.consortium.protocol.answers import GroupedTablesAnswer
 from panbayes.consortium.protocol.cells import unpack_cells
 from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, ratio
 from panbayes.consortium.protocol.transport import Ask
+from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
@@ -54,7 +55,7 @@ def people(numbers: range, smokes: str = "no") -> dict[str, str]:
 
 def declared(
     state: Path,
-    source: Path | str,
+    source: Path | str | File,
     *,
     name: str = "north",
     unit: Unit | None = SMOKES.unit,
@@ -65,7 +66,9 @@ def declared(
 ) -> Path:
     """Declare a dataset; return its ledger."""
     cabinet = Cabinet.in_state(state)
-    data = File(source) if isinstance(source, Path) else Address.parse(source, argument="source")
+    data = Address.parse(source, argument="source") if isinstance(source, str) else source
+    if isinstance(data, Path):
+        data = File(data)
     dataset = Dataset(data, unit, changing, blocks, delta)
     declare(cabinet, cabinet.path(name), dataset, cap=None if cap is None else Pure(cap))
     return cabinet.path(name)
@@ -78,8 +81,9 @@ def study(
     epsilon: Fraction = MUCH,
     edition: str | None = None,
     blocks: tuple[str, ...] | None = None,
+    adjacency: Adjacency = "add-remove",
 ) -> Study:
-    return Study(name, schema, "adaptive", epsilon, adjacency="add-remove", edition=edition, blocks=blocks or "all")
+    return Study(name, schema, "adaptive", epsilon, adjacency=adjacency, edition=edition, blocks=blocks or "all")
 
 
 def question(agreed: Study, *, number: int = 0, parts: int = 2) -> bytes:

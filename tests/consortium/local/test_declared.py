@@ -68,7 +68,7 @@ def roundabout(table: Path) -> Path:
 WAYS: list[Callable[[Path], object]] = [
     lambda table: table,
     str,
-    lambda table: File(table, encoding="latin-1"),
+    lambda table: File(table),
     roundabout,
     linked,
     hard,
@@ -164,6 +164,27 @@ def test_what_was_counted_where_it_lies_is_read_into_the_same_account(table: Pat
     Path(other.partition("?")[0].removeprefix("duckdb://")).rename(address.partition("?")[0].removeprefix("duckdb://"))
     with pytest.raises(LedgerError, match="belongs to other records"):
         ask(study("c"), address, state)
+
+
+def test_the_size_of_what_cannot_be_compared_is_not_said(table: Path, state: Path) -> None:
+    address = f"{in_duckdb(pl.read_csv(table), table.with_name('north'))}&order_by=patient"
+    declared(state, address, changing=False)
+    with pytest.raises(InputError, match=r"may have changed unseen.*add-remove"):
+        ask(study(adjacency="replace"), f"{address}&pushdown=true", state)
+    assert counted(ask(study(adjacency="replace"), address, state)) == [30, 10]
+
+
+def test_a_table_is_read_as_it_was_declared(table: Path, state: Path) -> None:
+    other = File(table, header=False, separator=",", columns=("smokes", "patient"))
+    declared(state, table)
+    with pytest.raises(InputError, match="read otherwise than its dataset was declared"):
+        ask(study(), other, state)
+    semicolons = table.with_name("semicolons.csv")
+    semicolons.write_text("\n".join(table.read_text().replace(",", ";").splitlines()[1:]) + "\n")
+    names = tuple(table.read_text().splitlines()[0].split(","))
+    said = File(semicolons, header=False, separator="semicolon", columns=names)
+    declared(state, said, name="south")
+    assert counted(ask(study(), semicolons, state)) == [30, 10]
 
 
 def test_a_version_of_a_lake_is_found_from_any_folder_until_it_is_vacuumed(

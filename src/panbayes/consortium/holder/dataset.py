@@ -52,7 +52,7 @@ the study unavailable; it never goes on with a newer table.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -76,6 +76,7 @@ from panbayes.tables.kept import read_codes, write_codes
 from panbayes.tables.remote import RemoteTable
 from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.dispatch import counted_there, open_source
+from panbayes.tables.sources.file import File, is_file
 from panbayes.tables.table import Table
 
 __all__ = ["Population", "Seen", "keep_codes", "population", "see"]
@@ -114,6 +115,7 @@ def population(ledger: Ledger, data: object, *, argument: str, chosen: tuple[str
         dataset, renumbered = transaction.dataset.declared(), transaction.dataset.renumbered()
     if dataset is None:
         raise InputError(argument, found="is no declared dataset", remedy="declare it: panbayes holder dataset declare")
+    data = _as_declared(dataset, data, argument=argument)
     if not dataset.changing:
         _check_no_blocks(chosen, "does not change")
         return Population(dataset, data)
@@ -149,11 +151,14 @@ def see(study: Study, ledger: Ledger, data: object, *, argument: str, stack: Exi
     other = conflict(dataset, promise_of(study.adjacency, study.schema.unit))
     if other is not None:
         raise InputError(f'study "{study.name}"', found=other, remedy="agree on a study that says so")
+    if dataset is not None:
+        data = _as_declared(dataset, data, argument=argument)
     if pin is not None:
         return _again(study, ledger, data, pin, argument=argument, stack=stack)
     found = population(ledger, data, argument=argument, chosen=study.chosen_blocks)
     records = read_for(study, found.source, argument=argument, stack=stack, admit=found.people)
     if not found.dataset.changing:
+        _check_comparable(study, records)
         return Seen(records)
     new = Pin(study.hash, found.blocks, found.address)
     if begun and not _known(ledger, records):
@@ -202,6 +207,31 @@ def keep_codes(ledger: Ledger, study: Study, records: BlockCounter) -> None:
         raise LedgerError(
             str(path), found=f"cannot be written ({(error.strerror or 'not writable').lower()})", remedy="make room"
         ) from None
+
+
+def _as_declared(dataset: Dataset, data: object, *, argument: str) -> object:
+    """Return a table, read as it was declared: other names for its columns would make other people of it."""
+    declared = dataset.source
+    if not isinstance(declared, File) or not is_file(data):
+        return data
+    given = data if isinstance(data, File) else File(str(data))
+    if replace(given, path=declared.path) not in (declared, File(declared.path)):
+        raise InputError(
+            argument,
+            found="is to be read otherwise than its dataset was declared",
+            remedy="leave out how it is written: panbayes holder dataset show tells what was declared",
+        )
+    return replace(declared, path=given.path)
+
+
+def _check_comparable(study: Study, records: Records) -> None:
+    """Refuse to say the exact size of a table of which nobody can tell whether it is still the same."""
+    if study.adjacency == "replace" and isinstance(records, RemoteTable) and not records.marks():
+        raise InputError(
+            f'study "{study.name}"',
+            found="says the exact size of a table that is counted where it lies, and may have changed unseen",
+            remedy='agree on a study that says adjacency = "add-remove", or have the records read',
+        )
 
 
 def _pinned(data: object, *, argument: str) -> Address | None:
