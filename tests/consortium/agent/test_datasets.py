@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from panbayes.consortium.holder.ledger.kept import codes_of
+from panbayes.consortium.local.learn import learn
 from panbayes.consortium.protocol.answers import GroupedTablesAnswer
 from panbayes.consortium.protocol.cells import unpack_cells
 from panbayes.consortium.protocol.envelope import Release
@@ -85,6 +87,16 @@ def test_a_table_in_another_place_than_was_declared_is_silence(exchange: Exchang
     assert exchange.entries() == 0
     declare(exchange, "--changing")
     assert counted(exchange, 2) == [12, 0]
+
+
+def test_records_that_another_account_has_answered_from_are_silence(exchange: Exchange) -> None:
+    declare(exchange, "--changing")
+    exchange.approve()
+    copy = shutil.copy(exchange.house.folder / "north.csv", exchange.house.folder / "copy.csv")
+    learn(exchange.study, {"x": copy}, state=exchange.holder.cabinet.folder.parent)
+    assert counted(exchange, 1) is None
+    write(exchange, 13)
+    assert counted(exchange, 2) == [13, 0]
 
 
 def test_what_the_dataset_does_not_promise_is_silence_and_told_to_the_officer(exchange: Exchange) -> None:

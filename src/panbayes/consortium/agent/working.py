@@ -223,6 +223,8 @@ class _Working:
             ledger = stack.enter_context(Ledger.open(declared))
             seen = see(study, ledger, holder.data, argument=argument, stack=stack)
             records, edition, known = seen.records, seen.edition, fingerprint(seen.records)
+            if records.facts.records:  # All empty tables are alike.
+                holder.cabinet.check_apart({declared: known})
         else:
             records = read_for(study, holder.data, argument=argument, stack=stack)
             known = fingerprint(records)
