@@ -20,6 +20,7 @@ notice.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 import signal
@@ -130,7 +131,7 @@ def attempt(world: World, *, delay: float | None = None, line: int | None = None
 
 
 def die_at(line: int) -> None:
-    """Kill this process when the given number of lines of the holder's room has been run."""
+    """Kill this process when the given number of lines of the holder's room has been run from here on."""
     left = line
 
     def trace(frame: FrameType, event: str, _argument: object) -> TraceFunction | None:
@@ -144,6 +145,10 @@ def die_at(line: int) -> None:
         return trace
 
     sys.settrace(trace)
+    running = inspect.currentframe()
+    while running is not None:
+        running.f_trace = trace if running.f_code.co_filename.startswith(ROOM) else None
+        running = running.f_back
 
 
 def replies(data: bytes) -> list[bytes]:

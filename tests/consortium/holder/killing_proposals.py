@@ -1,7 +1,9 @@
 """Kill a holder that asks about its own records. Run as ``python -m tests.consortium.holder.killing_proposals``.
 
 As in :mod:`tests.consortium.holder.killing`: a child opens the real ledger, asks one wish after the other and writes
-every answer into a pipe the moment it has it; it is killed at one exact line of the holder's room. After every kill:
+every answer into a pipe the moment it has it; it is killed at one exact line of the holder's room, counted from the
+question (``asked``) or from the writing of its answer (``written``: what is drawn takes another number of lines every
+time). After every kill:
 
 * every answer received is the one in the ledger, byte for byte, and the one received before for the same wish;
 * the ledger verifies, and has spent exactly ε and δ for each of its entries, never more than its cap and its δ;
@@ -54,39 +56,44 @@ class World:
         self.outcomes[outcome] = self.outcomes.get(outcome, 0) + times
 
 
-class HastyTransaction(Transaction):
-    """Hands the answer out when it is written, not when it is committed."""
+class WatchedTransaction(Transaction):
+    """Begins to count lines when an answer is written; a hasty one hands it out then, not when it is committed."""
 
     pipe = -1
     place = 0
+    hasty = False
+    count: Callable[[], None]
 
     def record(self, entry: Entry, *, study: Agreed, asked: bytes, replied: bytes, asker: str = "") -> None:
+        WatchedTransaction.count()
         super().record(entry, study=study, asked=asked, replied=replied, asker=asker)
-        send(self.pipe, bytes([self.place]) + replied)
+        if self.hasty:
+            send(self.pipe, bytes([self.place]) + replied)
 
 
-def child(world: World, pipe: int, before: Callable[[], None]) -> None:
+def child(world: World, pipe: int, before: Callable[[], None], since: str) -> None:
     """Ask every wish; hand out each answer as soon as it is there, as it stands in the ledger."""
-    if world.sabotage:
-        HastyTransaction.pipe = pipe
-        vars(ledger_module)["Transaction"] = HastyTransaction
+    WatchedTransaction.pipe, WatchedTransaction.hasty = pipe, world.sabotage
+    WatchedTransaction.count = staticmethod(before if since == "written" else lambda: None)
+    vars(ledger_module)["Transaction"] = WatchedTransaction
     with Ledger.open(world.path) as ledger:
-        before()
+        if since == "asked":
+            before()
         for place, wish in enumerate(WISHES):
-            HastyTransaction.place = place
+            WatchedTransaction.place = place
             answer = take(ledger, offer(ledger, wish), noise=SecureNoise())
             if not world.sabotage:
                 send(pipe, bytes([place]) + json.dumps(answer, separators=(",", ":")).encode())
 
 
-def attempt(world: World, line: int | None = None) -> bool:
+def attempt(world: World, line: int | None = None, since: str = "asked") -> bool:
     """Fork a child, kill it at a ``line``, check everything; tell whether it was killed."""
     read, write = os.pipe()
     process = os.fork()
     if process == 0:
         os.close(read)
         try:
-            child(world, write, lambda: None if line is None else die_at(line))
+            child(world, write, lambda: None if line is None else die_at(line), since)
             os._exit(0)
         finally:
             os._exit(1)
@@ -122,27 +129,27 @@ def check(world: World, new: list[bytes]) -> None:
     world.count("charged, not received", len(charged) - len(world.received))
 
 
-def at_lines(folder: Path, step: int, offset: int, *, sabotage: bool) -> dict[str, int]:
-    """Kill at every ``step``-th line of the holder's room from ``offset`` on, each time with a new account."""
-    kills, line, outcomes = 0, offset, dict[str, int]()
+def at_lines(folder: Path, step: int, since: str, *, sabotage: bool) -> dict[str, int]:
+    """Kill at every ``step``-th line of the holder's room since a moment, each time with a new account."""
+    kills, line, outcomes = 0, 0, dict[str, int]()
     killed = True
     while killed:
         state = folder / str(line)
         state.mkdir()
         world = World(declare(state, delta=DELTA, table=TABLE), sabotage, outcomes=outcomes)
-        killed = attempt(world, line)
+        killed = attempt(world, line, since)
         kills += killed
         line += step
         attempt(world)
         with Ledger.open(world.path) as ledger:
             assert ledger.summary().spent == Pure(EPSILON * len(WISHES))
-    return {"kills": kills, "lines": line, **outcomes}
+    return {"kills": kills, **outcomes}
 
 
 def main() -> None:
-    folder, step, offset = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    folder, step, since = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     SecureNoise().discrete_laplace(10, scale=Fraction(2))
-    found = at_lines(folder, step, offset, sabotage=sys.argv[-1] == "sabotage")
+    found = at_lines(folder, step, since, sabotage=sys.argv[-1] == "sabotage")
     sys.stdout.write(json.dumps(found))
 
 

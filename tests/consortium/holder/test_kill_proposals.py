@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -24,23 +22,18 @@ def outcome(folder: Path, *arguments: object) -> dict[str, int]:
     return found
 
 
-@pytest.fixture(scope="module")
-def lines(tmp_path_factory: pytest.TempPathFactory) -> int:
-    """Kill at lines that lie far apart, from the first to the last; return how many there are."""
-    found = outcome(tmp_path_factory.mktemp("coarse"), 170, 0)
-    assert found["kills"] >= 8
-    return found["lines"]
+def test_killed_at_lines_that_lie_far_apart(tmp_path: Path) -> None:
+    assert outcome(tmp_path, 170, "asked")["kills"] >= 8
 
 
-def test_killed_at_lines_around_the_commit(lines: int, tmp_path: Path) -> None:
-    """Some lie between the drawing and the commit, some between the commit and the answer."""
-    found = outcome(tmp_path, 23, lines - 800)
-    assert found["kills"] >= 15
+def test_killed_at_lines_from_the_writing_of_an_answer_on(tmp_path: Path) -> None:
+    """Some lie before the commit, and some between the commit and the answer."""
+    found = outcome(tmp_path, 3, "written")
     assert found["cut off"] >= 1
     assert found["charged, not received"] >= 1
 
 
-def test_the_checks_notice_an_answer_before_the_commit(lines: int, tmp_path: Path) -> None:
-    done = kill(tmp_path, 7, lines - 800, "sabotage")
+def test_the_checks_notice_an_answer_before_the_commit(tmp_path: Path) -> None:
+    done = kill(tmp_path, 3, "written", "sabotage")
     assert done.returncode == 1
     assert "an answer without a charge" in done.stderr
