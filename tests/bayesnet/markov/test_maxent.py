@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from panbayes.bayesnet.markov.field import Field
-from panbayes.bayesnet.markov.maxent import BOUND, fit_field
+from panbayes.bayesnet.markov.maxent import BOUND, Effort, fit_field
 from tests.bayesnet.markov.laws import WrittenOut, cells_of, random_fields
 
 Floats = NDArray[np.float64]
@@ -70,7 +70,7 @@ def cases(*, noise: float, slack: float, seed: int, count: int = 12) -> Iterator
 
 
 def fitted(case: Case, *, iterations: int = 400) -> Floats:
-    return fit_field(case.field, case.targets, case.slack, np.zeros_like(case.targets), iterations=iterations)
+    return fit_field(case.field, case.targets, case.slack, np.zeros_like(case.targets), effort=Effort(iterations))
 
 
 def test_the_gradient_vanishes_at_the_optimum_or_points_out_of_the_box() -> None:
@@ -114,7 +114,7 @@ def test_with_bounds_active_the_dual_is_as_low_as_another_solver_gets_it() -> No
 
 def test_a_table_of_much_slack_changes_nothing_and_one_of_none_is_met() -> None:
     for case in cases(noise=0.3, slack=1.0, seed=4, count=4):
-        loose = fit_field(case.field, case.targets, case.slack * 1e6, np.zeros_like(case.targets), iterations=50)
+        loose = fit_field(case.field, case.targets, case.slack * 1e6, np.zeros_like(case.targets), effort=Effort(50))
         assert np.abs(loose).max() < 1e-5
     for case in cases(noise=0.0, slack=0.0, seed=5, count=8):
         cliques, _ = case.field.calibrated(fitted(case))
@@ -125,14 +125,14 @@ def test_a_warm_start_is_where_it_goes_on_and_a_cold_one_is_not_there_yet() -> N
     behind = 0
     for case in cases(noise=0.3, slack=0.01, seed=6, count=6):
         best = fitted(case)
-        again = fit_field(case.field, case.targets, case.slack, best, iterations=1)
+        again = fit_field(case.field, case.targets, case.slack, best, effort=Effort(1))
         value = case.dual(best)[0]
         assert case.dual(again)[0] <= value + 1e-12
         assert np.abs(again - best).max() < 0.05
         cold = fitted(case, iterations=1)
         behind += case.dual(cold)[0] > case.dual(again)[0] + 1e-4
         half = fitted(case, iterations=3)
-        gone_on = fit_field(case.field, case.targets, case.slack, half, iterations=400)
+        gone_on = fit_field(case.field, case.targets, case.slack, half, effort=Effort(400))
         assert case.dual(gone_on)[0] == pytest.approx(value, abs=1e-6)
     assert behind >= 4
 
@@ -140,5 +140,5 @@ def test_a_warm_start_is_where_it_goes_on_and_a_cold_one_is_not_there_yet() -> N
 def test_no_iteration_leaves_the_start_inside_the_box() -> None:
     case = next(cases(noise=0.3, slack=0.1, seed=7))
     start = np.linspace(-9, 9, case.targets.size)
-    kept = fit_field(case.field, case.targets, case.slack, start, iterations=0)
+    kept = fit_field(case.field, case.targets, case.slack, start, effort=Effort(0))
     assert kept == pytest.approx(np.clip(start, -BOUND, BOUND))

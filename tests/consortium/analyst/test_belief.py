@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.markov.field import Axes
+from panbayes.bayesnet.markov.maxent import Effort
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.consortium.analyst.adaptive.belief import Belief, Known, estimated
 from panbayes.consortium.analyst.adaptive.estimation import (
@@ -74,18 +75,18 @@ def test_a_new_table_is_estimated_from_what_the_law_expected_before_it() -> None
     """First independence, then the fitted law; and what was expected stays when it is measured again."""
     belief = begun()
     counts = dependent(belief, PAIR, 2)
-    first = belief.learned([measured(PAIR, counts)], (), iterations=200)
+    first = belief.learned([measured(PAIR, counts)], (), effort=Effort(200))
     alone = [np.bincount(belief.nested[a].groups(c), belief.singles[a].distribution) for a, c in PAIR]
     assert first.known[0].expected == pytest.approx(RECORDS * np.outer(*alone))
     ((mean, variance),) = estimate_given_model([counts], [first.known[0].expected], [FINE])
     assert first.known[0].mean == pytest.approx(mean)
     assert first.known[0].variance == pytest.approx(variance)
     wide: Axes = ((0, 2), (1, 3), (3, 5))
-    second = first.learned([measured(wide, dependent(belief, wide, 3))], (), iterations=50)
+    second = first.learned([measured(wide, dependent(belief, wide, 3))], (), effort=Effort(50))
     law = WrittenOut.of(first.field, first.parameters)
     assert second.known[1].expected == pytest.approx(RECORDS * law.margin(wide), abs=1e-8)
     again = [measured(table.axes, table.noisy + 30.0, COARSE) for table in second.known]
-    third = second.learned((), again, iterations=50)
+    third = second.learned((), again, effort=Effort(50))
     assert [table.axes for table in third.known] == [PAIR, wide]
     for before, after in zip(second.known, third.known, strict=True):
         assert after.expected is before.expected
@@ -94,15 +95,15 @@ def test_a_new_table_is_estimated_from_what_the_law_expected_before_it() -> None
 
 
 def test_new_tables_and_known_ones_again_come_in_together_in_their_order() -> None:
-    belief = begun().learned([measured(PAIR, dependent(begun(), PAIR, 2))], (), iterations=20)
+    belief = begun().learned([measured(PAIR, dependent(begun(), PAIR, 2))], (), effort=Effort(20))
     (old,) = belief.known
     both = belief.learned(
-        [measured(OTHER, dependent(belief, OTHER, 4))], [measured(PAIR, old.noisy, FINE)], iterations=20
+        [measured(OTHER, dependent(belief, OTHER, 4))], [measured(PAIR, old.noisy, FINE)], effort=Effort(20)
     )
     assert [table.axes for table in both.known] == [PAIR, OTHER]
     assert both.known[0].law.deviation == pytest.approx(FINE.deviation / math.sqrt(2))
     assert both.known[1].law.deviation == pytest.approx(FINE.deviation)
-    fresh = belief.learned([measured(OTHER, dependent(belief, OTHER, 4))], (), iterations=20)
+    fresh = belief.learned([measured(OTHER, dependent(belief, OTHER, 4))], (), effort=Effort(20))
     assert fresh.known[0].mean is belief.known[0].mean
 
 
@@ -110,7 +111,7 @@ def test_new_tables_and_known_ones_again_come_in_together_in_their_order() -> No
 def test_sums_of_tables_correct_the_single_attributes(holders: int) -> None:
     belief = begun(variance=1e5)
     counts = dependent(belief, PAIR, 5)
-    found = belief.learned([measured(PAIR, counts, holders=holders)], (), iterations=1)
+    found = belief.learned([measured(PAIR, counts, holders=holders)], (), effort=Effort(1))
     for axis, (a, count) in enumerate(PAIR):
         error = 10.0 * math.sqrt(holders) * math.sqrt(counts.size / count)
         by_hand = update_by_groups(
@@ -131,7 +132,7 @@ def test_the_law_is_the_optimum_of_the_stated_fit(records: float, deviation: flo
     law = NoiseLaw(True, ((deviation, 1),))
     counts = [dependent(belief, axes, 6 + place) * records / RECORDS for place, axes in enumerate(tables)]
     found = belief.learned(
-        [measured(axes, table, law) for axes, table in zip(tables, counts, strict=True)], (), iterations=300
+        [measured(axes, table, law) for axes, table in zip(tables, counts, strict=True)], (), effort=Effort(300)
     )
     margins = WrittenOut.of(found.field, found.parameters)
     largest = 0.0
@@ -154,7 +155,7 @@ def test_a_belief_of_fewer_records_says_the_same_and_is_as_certain_of_its_noise(
     rng = np.random.default_rng(3)
     singles = [measured(((a, size),), RECORDS * rng.dirichlet(np.full(size, 5.0))) for a, size in enumerate(SIZES)]
     whole = Belief.begun(RECORDS, singles, ordered=(False,) * len(SIZES))
-    whole = whole.learned([measured(PAIR, dependent(whole, PAIR, 2))], (), iterations=20).idling([OTHER])
+    whole = whole.learned([measured(PAIR, dependent(whole, PAIR, 2))], (), effort=Effort(20)).idling([OTHER])
     part = whole.rescaled(RECORDS / 4)
     assert whole.rescaled(RECORDS) is whole
     assert part.records == RECORDS / 4
@@ -176,7 +177,7 @@ def test_a_belief_of_fewer_records_says_the_same_and_is_as_certain_of_its_noise(
 @pytest.mark.parametrize("part", [0.2, 0.5])
 def test_what_fewer_holders_measure_is_no_news_where_it_is_as_much_less(part: float) -> None:
     """A part of what the law expects, of a new table and of a known one: single attributes and law stay."""
-    whole = begun().learned([measured(PAIR, dependent(begun(), PAIR, 2))], (), iterations=400)
+    whole = begun().learned([measured(PAIR, dependent(begun(), PAIR, 2))], (), effort=Effort(400))
     belief = whole.rescaled(part * RECORDS)
     (found,) = belief.expecting([measured(OTHER, np.ones((3, 2)))])
     margin = WrittenOut.of(whole.field, whole.parameters).margin
@@ -184,7 +185,7 @@ def test_what_fewer_holders_measure_is_no_news_where_it_is_as_much_less(part: fl
     after = belief.learned(
         [measured(OTHER, part * RECORDS * margin(OTHER))],
         [measured(PAIR, part * RECORDS * margin(PAIR))],
-        iterations=400,
+        effort=Effort(400),
     )
     for one, other in zip(after.singles, whole.singles, strict=True):
         assert one.distribution == pytest.approx(other.distribution, abs=1e-4)

@@ -274,7 +274,7 @@ def choice(
 
 
 def offer_of(*axes: tuple[int, int]) -> Offer:
-    return Offer(axes, np.zeros(1), 4)
+    return Offer(axes, np.full(4, 0.25), 4)
 
 
 EVERY = [offer_of((a, n), (b, n)) for a, b in combinations(range(9), 2) for n in (2, 3)] + [
@@ -314,21 +314,45 @@ def test_in_turns_the_largest_is_asked_first_and_the_next_is_offered_what_is_lef
 def test_tables_of_the_target_have_half_the_price() -> None:
     plain = replace(choice({"a": 1.0}), price=20.0)
     aimed = replace(plain, target=2)
-    sizes = [offer_of((1, 3), (2, 5)), offer_of((0, 2), (1, 2)), Offer(((2, 1), (3, 1)), np.zeros(1), 1)]
-    assert [plain.cells("a", offer) for offer in sizes] == [4, 4, 1]
-    assert [aimed.cells("a", offer) for offer in sizes] == [2, 4, 1]
+    sizes = [offer_of((1, 3), (2, 5)), offer_of((0, 2), (1, 2)), Offer(((2, 1), (3, 1)), np.ones(1), 1)]
+    many = 1e9  # far more than there is noise, so that every cell is charged for
+    assert [plain.cells("a", offer, many * offer.expected) for offer in sizes] == [4, 4, 1]
+    assert [aimed.cells("a", offer, many * offer.expected) for offer in sizes] == [2, 4, 1]
 
 
 @pytest.mark.parametrize("level", [0.02, 0.1, 1.0, 30.0])
 def test_cheap_cells_have_prices_below_half_a_record(level: float) -> None:
     """A table of 12,000 cells costs what its noise says, to a few percent, however little that is for one cell."""
     here = replace(choice({"a": 4_000.0}), price=level)
-    wide = Offer(((0, 3), (1, 3)), np.zeros(1), 12_000)
+    wide = Offer(((0, 100), (1, 120)), np.full((100, 120), 1 / 12_000), 12_000)
     for tables, unit in here.counts("a"):
         rho = Fraction(1, 10) * (1 - CHOOSING) / tables
         wanted = 12_000 * level * math.sqrt(2 / (2 * float(rho)))
-        assert unit * here.cells("a", wide) == pytest.approx(wanted, rel=0.13, abs=8.0)
+        assert unit * here.cells("a", wide, 1e9 * wide.expected) == pytest.approx(wanted, rel=0.13, abs=8.0)
         assert unit >= 8
+
+
+def test_a_cell_costs_no_more_than_what_is_expected_in_it() -> None:
+    """Three cells have many records, one half as many as the noise deviates by, and a hundred next to none."""
+    expected = np.array([400.0, 90.0, 50.0, 5.0, *([0.01] * 100)]).reshape(8, 13)
+    offer = Offer(((0, 8), (1, 13)), expected / expected.sum(), expected.size)
+    assert offer.costly(expected, 10.0) == pytest.approx(3 + 0.5 + 100 * 0.001)
+    assert offer.costly(expected, 1e-3) == pytest.approx(expected.size)
+    assert Offer(((0, 2), (1, 2), (2, 2)), np.array([0.2]), 16, 1.0).costly(np.array([-3.0]), 10.0) == 16
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+def test_noise_is_set_against_what_a_holder_expects_at_the_most_tables_it_may_take(share: float) -> None:
+    here = choice({"a": 4_000.0 * share} if share == 1 else {"a": 1_000.0, "b": 3_000.0})
+    most = round(here.counts("a")[-1][0] / share)
+    holders = 1 if share == 1 else 2
+    rho = Fraction(1, 10) * (1 - CHOOSING) / most
+    deviation = math.sqrt(2 / (2 * float(rho)) * holders) * share
+    even = Offer(((0, 3), (1, 3)), np.full((3, 3), 1 / 9), 9)
+    wide = Offer(((0, 30), (1, 30)), np.full((30, 30), 1 / 900), 900)
+    full = here.cells("a", wide, np.full((30, 30), 10 * deviation))
+    assert here.cells("a", wide, np.full((30, 30), deviation / 2)) == pytest.approx(full / 2, rel=0.05)
+    assert here.cells("a", even, np.full((3, 3), 10 * deviation)) == pytest.approx(full / 100, rel=0.1, abs=1)
 
 
 def test_what_holders_took_is_put_together_pick_by_pick_and_a_forest_stays_one() -> None:
@@ -395,7 +419,7 @@ def test_those_that_are_left_take_the_parts_of_one_that_dropped_out_and_expect_t
     fresh = choice({"b": 1_000.0, "c": 1_000.0}, number=2, offers=EVERY, in_turns=True)
     assert left.counts("b") == fresh.counts("b") != here.counts("b")
     offer = Offer(((0, 3), (1, 3)), np.full((3, 3), 1 / 9), 9)
-    assert left.cells("c", offer) == fresh.cells("c", offer)
+    assert left.cells("c", offer, 1_000 * offer.expected) == fresh.cells("c", offer, 1_000 * offer.expected)
     alone = here.among({"b"})
     assert (
         alone.expected("b", offer) == pytest.approx(here.expected("b", offer)) != pytest.approx(1_000 * offer.expected)

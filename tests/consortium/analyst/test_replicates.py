@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from panbayes.bayesnet.markov.maxent import Effort
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
 from panbayes.bayesnet.uncertainty import intervals, residual
@@ -36,7 +37,7 @@ def test_single_laws_spread_as_noise_and_chance_do(monkeypatch: pytest.MonkeyPat
 
 
 def test_tables_spread_around_what_was_fitted_and_follow_their_noise() -> None:
-    belief = begun().learned([measured(PAIR, dependent(begun(), PAIR, 3))], (), iterations=60)
+    belief = begun().learned([measured(PAIR, dependent(begun(), PAIR, 3))], (), effort=Effort(60))
     noisy = tuple(
         type(table)(
             table.axes, table.noisy, table.law, table.expected, table.mean, 100 * table.variance, table.parameters
@@ -62,7 +63,7 @@ def test_tables_spread_around_what_was_fitted_and_follow_their_noise() -> None:
 
 
 def test_a_full_tree_counts_as_what_the_last_tables_said() -> None:
-    belief = begun().learned([measured(PAIR, dependent(begun(), PAIR, 3))], (), iterations=20)
+    belief = begun().learned([measured(PAIR, dependent(begun(), PAIR, 3))], (), effort=Effort(20))
     said = np.abs(belief.known[0].mean - belief.known[0].expected).sum() / RECORDS
     for tree, passed in ((TREE, 0.0), (8, said)):
         found = draw_replicates(belief, np.random.default_rng(1), noise=10.0, tree=tree).unseen

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.markov.field import Axes
+from panbayes.bayesnet.markov.maxent import Effort
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.consortium.analyst.adaptive import fitting as fitting_module
 from panbayes.consortium.analyst.adaptive import selection as selection_module
@@ -103,9 +104,9 @@ def test_the_order_is_by_what_a_table_says_for_each_cell_the_tree_grows_by(monke
     parts: list[tuple[Axes, ...]] = []
     learned = Belief.learned
 
-    def kept(self: Belief, new: list[Measurement], again: tuple[()], *, iterations: int, batch: int) -> Belief:
+    def kept(self: Belief, new: list[Measurement], again: tuple[()], *, effort: Effort, batch: int) -> Belief:
         parts.append(tuple(table.axes for table in new))
-        return learned(self, new, again, iterations=iterations, batch=batch)
+        return learned(self, new, again, effort=effort, batch=batch)
 
     monkeypatch.setattr(Belief, "learned", kept)
     tables = [counted((0, 1, 4)), counted((1, 2))]

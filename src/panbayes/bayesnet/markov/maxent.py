@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,26 +24,42 @@ import numpy as np
 from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.markov.field import Field
 
-__all__ = ["BOUND", "fit_field"]
+__all__ = ["BOUND", "BRIEFLY", "THOROUGHLY", "Effort", "fit_field"]
 
 BOUND: Final = 6.0
 """Parameters lie between ± this: a cell is at most e⁶ times as likely as without the table."""
 
 _MEMORY: Final = 10
 _GRADIENT: Final = 1e-7
-_PROGRESS: Final = 1e-8
 _PATIENCE: Final = 3
 _SHORTER: Final = 0.4
 _TRIES: Final = 20
 _ARMIJO: Final = 1e-4
 
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """When a fit ends: after so many ``iterations``, or :data:`_PATIENCE` in a row that gain less than ``progress``.
+
+    A gain is a part of the dual, but at least of one nat. The distance of laws goes with its root: what gains 10⁻⁸ may
+    still move margins by 10⁻⁴.
+    """
+
+    iterations: int
+    progress: float = 1e-8
+
+
+BRIEFLY: Final = Effort(40)
+"""For a law that is to be fitted again."""
+
+THOROUGHLY: Final = Effort(500, 1e-10)
+"""For a law that is to be kept."""
+
 _Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
-def fit_field(
-    field: Field, targets: FloatArray, slack: FloatArray, start: FloatArray, *, iterations: int
-) -> FloatArray:
-    """Return the parameters after at most so many ``iterations`` from ``start``; vectors as :class:`Field` has them."""
+def fit_field(field: Field, targets: FloatArray, slack: FloatArray, start: FloatArray, *, effort: Effort) -> FloatArray:
+    """Return the parameters after some ``effort`` from ``start``; vectors as :class:`Field` has them."""
     scale = 1 / np.sqrt(targets + slack)
 
     def dual(scaled: FloatArray) -> tuple[float, FloatArray]:
@@ -52,16 +69,16 @@ def fit_field(
         gradient: FloatArray = (field.margins(cliques) - targets + slack * parameters) * scale
         return value, gradient
 
-    return _minimise(dual, start / scale, BOUND / scale, iterations) * scale
+    return _minimise(dual, start / scale, BOUND / scale, effort) * scale
 
 
-def _minimise(objective: _Objective, start: FloatArray, bound: FloatArray, iterations: int) -> FloatArray:
+def _minimise(objective: _Objective, start: FloatArray, bound: FloatArray, effort: Effort) -> FloatArray:
     """Minimise a convex function over a box, by projected L-BFGS."""
     point: FloatArray = np.clip(start, -bound, bound)
     value, gradient = objective(point)
     steps: list[tuple[FloatArray, FloatArray]] = []
     still = 0
-    for _ in range(iterations):
+    for _ in range(effort.iterations):
         held = ((point >= bound) & (gradient < 0)) | ((point <= -bound) & (gradient > 0))
         free = np.where(held, 0.0, gradient)
         if float(np.abs(free).max(initial=0.0)) < _GRADIENT:
@@ -81,7 +98,7 @@ def _minimise(objective: _Objective, start: FloatArray, bound: FloatArray, itera
         moved, bent = trial - point, slope - gradient
         if _dot(moved, bent) > 1e-12 * math.sqrt(_dot(moved, moved) * _dot(bent, bent)):
             steps = [*steps, (moved, bent)][-_MEMORY:]
-        still = still + 1 if value - found < _PROGRESS * max(1.0, abs(value)) else 0
+        still = still + 1 if value - found < effort.progress * max(1.0, abs(value)) else 0
         point, value, gradient = trial, found, slope
         if still >= _PATIENCE:
             break

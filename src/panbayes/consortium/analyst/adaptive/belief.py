@@ -25,7 +25,7 @@ import numpy as np
 
 from panbayes.bayesnet.markov.chordal import network_of
 from panbayes.bayesnet.markov.field import Axes, Field
-from panbayes.bayesnet.markov.maxent import fit_field
+from panbayes.bayesnet.markov.maxent import Effort, fit_field
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.bayesnet.structure import Structure
 from panbayes.consortium.analyst.adaptive.estimation import (
@@ -156,9 +156,9 @@ class Belief:
         return network_of(self.field, self.parameters, records=self.records, smoothing=smoothing)
 
     def learned(
-        self, new: Sequence[Measurement], again: Sequence[Measurement], *, iterations: int, batch: int = 0
+        self, new: Sequence[Measurement], again: Sequence[Measurement], *, effort: Effort, batch: int = 0
     ) -> Belief:
-        """Return the belief after ``new`` tables, all known ones ``again`` if any, and a fit of so many iterations.
+        """Return the belief after ``new`` tables, all known ones ``again`` if any, and a fit of some effort.
 
         The new ones are of a ``batch``, which others may be of that came in before.
         """
@@ -169,13 +169,13 @@ class Belief:
         changed = [*(old if again else ()), *fresh]
         kept = () if again else old
         singles = self._corrected([*again, *new])
-        return replace(self, singles=singles, known=(*kept, *estimated(changed))).fitted(iterations)
+        return replace(self, singles=singles, known=(*kept, *estimated(changed))).fitted(effort)
 
-    def fitted(self, iterations: int) -> Belief:
+    def fitted(self, effort: Effort) -> Belief:
         """Fit the law to the known tables, from where it stands."""
         targets = [_target(self, table) for table in self.known]
         slack = [slack_of(table, target, self.records) for table, target in zip(self.known, targets, strict=True)]
-        found = fit_field(self.field, end_to_end(targets), end_to_end(slack), self.parameters, iterations=iterations)
+        found = fit_field(self.field, end_to_end(targets), end_to_end(slack), self.parameters, effort=effort)
         known = tuple(
             replace(table, parameters=parameters)
             for table, parameters in zip(self.known, self.field.split(found), strict=True)

@@ -112,14 +112,26 @@ class Choice:
     rng: np.random.Generator
     target: int | None = None
 
-    def cells(self, name: str, offer: Offer) -> int:
-        """Return what a holder's unit of price is multiplied by: the cells, half of them if they tell of the target.
+    def cells(self, name: str, offer: Offer, expected: FloatArray) -> int:
+        """Return what a holder's unit of price is multiplied by, where it is ``expected`` to hold so many records.
 
-        Units are whole half records. Where a cell costs less than :data:`_FINE` of them, the cells of so many go as
-        one and the unit is so many times as large.
+        That is :meth:`~panbayes.consortium.analyst.adaptive.offers.Offer.costly`, half of it if the table tells of the
+        target. Units are whole half records. Where a cell costs less than :data:`_FINE` of them, the cells of so many
+        go as one and the unit is so many times as large.
         """
-        found = max(1, offer.cells // 2) if self.target in _members(offer.axes) else offer.cells
+        found = offer.costly(expected, self._noises[name])
+        if self.target in _members(offer.axes):
+            found = max(1.0, found / 2)
         return max(1, round(found * self._scales[name]))
+
+    @cached_property
+    def _noises(self) -> dict[str, float]:
+        """The deviation of a cell in each holder's part of the records, were as many tables taken as may be."""
+        found = {}
+        for name in self.records:
+            tables = max(1, round(self.counts(name)[-1][0] / self._share(name)))
+            found[name] = self._cost(name, tables) / self.price
+        return found
 
     @cached_property
     def _scales(self) -> dict[str, float]:

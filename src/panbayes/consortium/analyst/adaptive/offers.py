@@ -13,8 +13,13 @@ cell is
 
 rare values hardly deviate, which √e would hide. The sum over all cells may be √(2·ln K) of its own deviations above its
 mean, the most that K pairs show by chance, where (rows − 1)·(columns − 1) of the cells are free; there v counts for
-nothing, since all pairs of an attribute share the noise of its margin. And from the score goes :data:`PRICE` of the
-noise of measuring the table, which depends on how many are taken.
+nothing, since all pairs of an attribute share the noise of its margin.
+
+And from the score goes :data:`PRICE` of the noise of measuring the table, which depends on how many are taken. A cell
+of which far fewer records are expected than the noise σ deviates by does not cost σ: its estimate stays where it was
+expected to be (:mod:`panbayes.consortium.analyst.adaptive.estimation`), at an error of about e. So Σ min(1, e/σ) cells
+are charged for. That lets attributes of many values that determine each other be measured finely: most cells of such a
+table are empty.
 """
 
 from __future__ import annotations
@@ -49,9 +54,9 @@ SPREAD: Final = 0.6
 class Offer:
     """A table or an interaction; ``expected`` of one record (probabilities, or a mean parity), of its ``deviation``.
 
-    ``cells`` is what the price is multiplied by. The deviation is that of an interaction in one record, 0 for a pair;
-    ``splits`` are the two groups of each of its axes, value by value. A pair is one ``among`` so many, and ``margins``
-    are the variances of the counts of its rows and columns, for each record.
+    ``cells`` is how many it has, or how many an interaction is charged for. The deviation is that of an interaction in
+    one record, 0 for a pair; ``splits`` are the two groups of each of its axes, value by value. A pair is one ``among``
+    so many, and ``margins`` are the variances of the counts of its rows and columns, for each record.
     """
 
     axes: Axes
@@ -61,6 +66,12 @@ class Offer:
     splits: tuple[tuple[int, ...], ...] = ()
     margins: tuple[FloatArray, FloatArray] | None = None
     among: int = 2
+
+    def costly(self, expected: FloatArray, deviation: float) -> float:
+        """Return how many cells are charged for where so many records are ``expected``, at noise of a ``deviation``."""
+        if self.deviation:
+            return float(self.cells)
+        return float(np.minimum(1.0, expected / max(deviation, 1e-9)).sum())
 
     def penalty(self, records: float, expected: FloatArray) -> int:
         """Return what chance alone would show a holder with so many ``records``, in half records; see the module."""

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from panbayes.bayesnet.markov.field import Axes, reduced_sizes, weight_of
-from panbayes.bayesnet.markov.maxent import fit_field
+from panbayes.bayesnet.markov.maxent import Effort, fit_field
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.bayesnet.uncertainty.unseen import Unseen
@@ -28,7 +28,7 @@ from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 __all__ = ["draw_replicates", "single_replicates"]
 
 DRAWS: Final = 24
-_ITERATIONS: Final = 6
+_EFFORT: Final = Effort(6)
 _LEAST_SHAPE: Final = 0.02
 _LAST: Final = 4
 """The last pairs are a quarter of all; a quarter of them said less than what was passed over may say."""
@@ -99,7 +99,7 @@ def _drawn_parameters(belief: Belief, laws: Sequence[FloatArray], rng: np.random
         targets.append(raked(_drawn(table.mean, table.variance + table.mean, rng), margins))
     slack = [slack_of(table, target, belief.records) for table, target in zip(belief.known, targets, strict=True)]
     field = belief.field.around(laws)
-    return fit_field(field, end_to_end(targets), end_to_end(slack), belief.parameters, iterations=_ITERATIONS)
+    return fit_field(field, end_to_end(targets), end_to_end(slack), belief.parameters, effort=_EFFORT)
 
 
 def _unseen(belief: Belief, noise: float, look: float, first: float, tree: int, rng: np.random.Generator) -> Unseen:

@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from panbayes.bayesnet.markov.maxent import Effort
 from panbayes.consortium.analyst.adaptive.belief import Belief, Known, estimated
 from panbayes.consortium.analyst.adaptive.fitting import TREE, fitting, weight
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
@@ -29,7 +30,7 @@ _PARTS: Final = 2
 _AT_ONCE: Final = 4
 """… but at least so many."""
 
-_ITERATIONS: Final = 15
+_EFFORT: Final = Effort(15)
 _GROWTH: Final = TREE / 64
 """Cells that the junction tree may grow by at no cost: so many more halve what a table is worth."""
 
@@ -60,7 +61,7 @@ def with_worthwhile(belief: Belief, measured: Sequence[Measurement]) -> Belief:
         part = worth[: max(_AT_ONCE, -(-len(worth) // _PARTS))]
         kept = set(fitting(belief, [table.axes for table in part]))
         new = [table for table in part if table.axes in kept]
-        belief = belief.learned(new, (), iterations=_ITERATIONS, batch=batch)
+        belief = belief.learned(new, (), effort=_EFFORT, batch=batch)
         left = worth[len(part) :]
     return belief.idling([table.axes for table in measured])
 

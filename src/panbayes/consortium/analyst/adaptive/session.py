@@ -170,7 +170,7 @@ class Session:
         return adaptive.choices(self.holders.study).ask(
             groupings=groupings,
             candidates=tuple(
-                TableCandidate(axes, offer.penalty(choice.records[name], cells), choice.cells(name, offer))
+                TableCandidate(axes, offer.penalty(choice.records[name], cells), choice.cells(name, offer, cells))
                 for axes, offer, cells in zip(places, offers, expected, strict=True)
             ),
             expected=pack_cells(_whole(np.concatenate([cells.ravel() for cells in expected]))),

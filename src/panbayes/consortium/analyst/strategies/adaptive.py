@@ -45,6 +45,7 @@ from typing import Final
 import numpy as np
 
 from panbayes.bayesnet.markov.field import Axes, shape_of
+from panbayes.bayesnet.markov.maxent import BRIEFLY, THOROUGHLY
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive
@@ -71,8 +72,6 @@ __all__ = ["ADAPTIVE"]
 
 _WEIGHT: Final = 1000
 _WEIGHTS: Final = 10**6
-_ITERATIONS: Final = 40
-_LAST_ITERATIONS: Final = 150
 _INTERACTIONS_FROM: Final = 2
 _FOURS_FROM: Final = 3
 
@@ -231,8 +230,8 @@ def _round(
     if alone:
         belief = belief.counted_again(measured[len(new) : len(new) + len(alone)], ordered=session.ordered)
     if rest:
-        belief = belief.learned((), rest, iterations=_ITERATIONS)
-    belief = with_worthwhile(belief, fresh).fitted(_LAST_ITERATIONS if last else _ITERATIONS)
+        belief = belief.learned((), rest, effort=BRIEFLY)
+    belief = with_worthwhile(belief, fresh).fitted(THOROUGHLY if last else BRIEFLY)
     return belief, left - choosing - spent, True
 
 
@@ -300,7 +299,7 @@ def _again(
         measured = session.measure(
             axes, left, what, nested=belief.nested, weights=_parts(left, axes), round_number=round_number
         )
-        return _of_those_left(session, belief, records).learned((), measured, iterations=_LAST_ITERATIONS)
+        return _of_those_left(session, belief, records).learned((), measured, effort=THOROUGHLY)
     measured = _measure_singles(session, left, round_number=round_number)
     return _of_those_left(session, belief, records).counted_again(measured, ordered=session.ordered)
 
