@@ -40,6 +40,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -49,7 +50,9 @@ from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive
 from panbayes.consortium.analyst.adaptive.belief import Belief
+from panbayes.consortium.analyst.adaptive.blocks import learned_from, margin
 from panbayes.consortium.analyst.adaptive.choice import LOOK, LOOKED_AT, SEEN, Choice
+from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance
 from panbayes.consortium.analyst.adaptive.division import TOTAL, Division
 from panbayes.consortium.analyst.adaptive.first_look import attributes_hang_together, first_noise
 from panbayes.consortium.analyst.adaptive.fitting import TREE, askable
@@ -94,13 +97,20 @@ def _learn(holders: Holders) -> Network:
     )
     if division.first and not attributes_hang_together(session, counted, division.first):
         division = division.alone()
-    singles = _measure_singles(session, division.singles, round_number=2)
+    blocks = _measure_blocks(session, division.blocks, round_number=2) if division.blocks else []
+    singles = (
+        [margin(blocks, (attribute,)) for attribute in range(len(session.sizes))]
+        if blocks
+        else _measure_singles(session, division.singles, round_number=2)
+    )
     counted = session.left(counted)
-    records = counted if _number_is_public(session) else _records(counted, total, singles)
+    records = counted if _number_is_public(session) else _records(counted, total, blocks or singles)
     belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
+    if blocks:
+        belief = learned_from(belief, blocks).fitted(_LAST_ITERATIONS)
     own = own_marginals(belief, singles, records)
-    left = 1 - TOTAL - division.first - division.singles
-    for number in range(division.rounds):
+    left = 1 - TOTAL - division.first - division.singles - division.blocks
+    for number in range(1 if blocks else 0, division.rounds):
         records = session.left(records)
         belief, left, more = _round(session, belief, division, records, own, left, number=number)
         if not more:
@@ -125,7 +135,9 @@ def _replicates(session: Session, belief: Belief, division: Division) -> Replica
             (1 - TOTAL - division.first) / len(session.sizes), holders=len(session.holders.names)
         ).deviation
         first = first_noise(session, division.first)
-    if division.rounds:
+    if division.blocks:
+        noise = _noise_of_pairs(session, division.blocks)
+    elif division.rounds:
         fraction = division.spend(1 - TOTAL - division.first - division.singles) * division.choosing * LOOK
         moved = LOOKED_AT * session.grant.moved.l1
         event = session.grant.loss.part(fraction).tables_event(TableSensitivity(moved, moved * session.grant.moved.l1))
@@ -134,6 +146,18 @@ def _replicates(session: Session, belief: Belief, division: Division) -> Replica
         offered = session.grant.law(share, holders=len(session.holders.names)).deviation
         noise = max(offered, float(np.mean([table.law.deviation for table in belief.known] or [0.0])))
     return draw_replicates(belief, rng, noise=noise, look=look, first=first, tree=TREE)
+
+
+def _noise_of_pairs(session: Session, fraction: Fraction) -> float:
+    """Return the standard deviation of a cell of a pair that is read off blocks, on average over pairs."""
+    blocks, holders = covering(session.sizes), len(session.holders.names)
+    variances = [
+        session.grant.law(fraction * Fraction(part, sum(parts)), holders=holders).deviation ** 2
+        for parts in (_parts(fraction, blocks),)
+        for part in parts
+    ]
+    every = combinations(range(len(session.sizes)), 2)
+    return float(np.mean([math.sqrt(margin_variance(blocks, variances, pair)) for pair in every]))
 
 
 def _number_is_public(session: Session) -> bool:
@@ -153,6 +177,13 @@ def _measure_singles(session: Session, fraction: Fraction, *, round_number: int)
     tables, weights = _singles(session)
     what = f"tables of {len(weights)} single attributes" if len(weights) > 1 else "the table of the attribute"
     return session.measure(tables, fraction, what, weights=weights, round_number=round_number)
+
+
+def _measure_blocks(session: Session, fraction: Fraction, *, round_number: int) -> list[Measurement]:
+    """Measure blocks that hold every pair of attributes."""
+    blocks = covering(session.sizes)
+    what = "a block of all attributes" if len(blocks) == 1 else f"{len(blocks)} blocks of attributes"
+    return session.measure(blocks, fraction, what, weights=_parts(fraction, blocks), round_number=round_number)
 
 
 def _singles(session: Session) -> tuple[list[Axes], list[int]]:
@@ -187,7 +218,7 @@ def _round(
     last = number == division.rounds - 1
     choosing, measuring = fraction * division.choosing, fraction * (1 - division.choosing)
     rng = np.random.default_rng(int(digest(session.holders.study.hash, f"round {number}")[:32], 16))
-    offers = _offers(session, belief, measuring, rng, number=number, holders=len(records))
+    offers = _offers(session, belief, measuring, rng, number=number, holders=len(records), in_pairs=not division.blocks)
     if not offers:
         return belief, left, False
     choice = Choice(
@@ -261,12 +292,21 @@ def _parts(fraction: Fraction, tables: Sequence[Axes]) -> list[int]:
 
 
 def _offers(
-    session: Session, belief: Belief, measuring: Fraction, rng: np.random.Generator, *, number: int, holders: int
+    session: Session,
+    belief: Belief,
+    measuring: Fraction,
+    rng: np.random.Generator,
+    *,
+    number: int,
+    holders: int,
+    in_pairs: bool,
 ) -> list[Offer]:
+    """Offer pairs, and interactions from the third round on, or once what is known is not ``in_pairs``, or nothing."""
     deviation = session.grant.law(measuring / len(session.sizes), holders=holders).deviation
     found = list(pairs(belief, deviation))
-    if len(session.sizes) > 2 and (number >= _INTERACTIONS_FROM or (number and not belief.known)):
-        found += interactions(belief, rng, fours=number >= _FOURS_FROM or not belief.known)
+    at_once = not in_pairs or not belief.known
+    if len(session.sizes) > 2 and (number >= _INTERACTIONS_FROM or (number and at_once)):
+        found += interactions(belief, rng, fours=number >= _FOURS_FROM or at_once)
     return found
 
 
