@@ -41,11 +41,11 @@ measured
 
 * if B ≤ 0.001, without a first look; with four fifths, unless there is one block of all attributes: noise is low, and
   two rounds more look for interactions that lie in no block;
-* if B ≤ 0.015 and no first look is due, or it could tell nothing. It can tell where the mean holder has at least 12
+* if B ≤ 0.012 and no first look is due, or it could tell nothing. It can tell where the mean holder has at least 12
   times as many records as a count has noise at the look's part, and less so the more holders share the records;
 * if B ≤ 0.2 and a first look that can tell says that attributes hang together.
 
-B takes counts for even, and rare values cost more, about three times as much where they are one in fifty. So 0.015 is
+B takes counts for even, and rare values cost more, about three times as much where they are one in fifty. So 0.012 is
 what keeps independent attributes within 0.05 bits of what they would be with all of the grant. All of it follows from
 the schema, the number of holders, the grant, and the noisy number of records. Under zCDP choices are cheap, for a thing
 may be measured twice, and rounds find what lies in no block at smaller ε: there are no blocks.
@@ -97,7 +97,7 @@ _NOISY: Final = 0.03
 _RISK: Final = 5.0
 """There is one where more than so many bits are at risk, under zCDP so many times E."""
 
-_BLOCKS: Final = 0.015
+_BLOCKS: Final = 0.012
 _BLOCKS_SEEN: Final = 0.2
 """The bits that blocks may cost single attributes, and that they may after a look that attributes hang together."""
 

@@ -50,7 +50,7 @@ from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive
 from panbayes.consortium.analyst.adaptive.belief import Belief
-from panbayes.consortium.analyst.adaptive.blocks import learned_from, margin
+from panbayes.consortium.analyst.adaptive.blocks import adding_up, learned_from, margin
 from panbayes.consortium.analyst.adaptive.choice import LOOK, LOOKED_AT, SEEN, Choice
 from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance
 from panbayes.consortium.analyst.adaptive.division import TOTAL, Division
@@ -97,20 +97,18 @@ def _learn(holders: Holders) -> Network:
     )
     if division.first and not attributes_hang_together(session, counted, division.first):
         division = division.alone()
-    blocks = _measure_blocks(session, division.blocks, round_number=2) if division.blocks else []
-    singles = (
-        [margin(blocks, (attribute,)) for attribute in range(len(session.sizes))]
-        if blocks
-        else _measure_singles(session, division.singles, round_number=2)
-    )
-    counted = session.left(counted)
-    records = counted if _number_is_public(session) else _records(counted, total, blocks or singles)
-    belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
-    if blocks:
+    if division.blocks:
+        blocks = _measure_blocks(session, division.blocks, round_number=2)
+        records, singles = _read_off(session, session.left(counted), total, blocks)
+        belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
         belief = learned_from(belief, blocks).fitted(_LAST_ITERATIONS)
+    else:
+        singles = _measure_singles(session, division.singles, round_number=2)
+        records, _ = _records(session, session.left(counted), total, singles)
+        belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
     own = own_marginals(belief, singles, records)
     left = 1 - TOTAL - division.first - division.singles - division.blocks
-    for number in range(1 if blocks else 0, division.rounds):
+    for number in range(1 if division.blocks else 0, division.rounds):
         records = session.left(records)
         belief, left, more = _round(session, belief, division, records, own, left, number=number)
         if not more:
@@ -192,14 +190,28 @@ def _singles(session: Session) -> tuple[list[Axes], list[int]]:
     return tables, [round(_WEIGHT * math.sqrt(size)) for size in session.sizes]
 
 
-def _records(counted: Mapping[str, float], total: Measurement, singles: Sequence[Measurement]) -> dict[str, float]:
-    """Estimate every holder's number of records from its noisy total and the sums of its tables."""
-    variances = [total.law.deviation**2, *(single.pooled.size * single.law.deviation**2 for single in singles)]
+def _records(
+    session: Session, counted: Mapping[str, float], total: Measurement, measured: Sequence[Measurement]
+) -> tuple[dict[str, float], float]:
+    """Estimate every holder's number of records from its noisy total and the sums of its tables, with its variance."""
+    if _number_is_public(session):
+        return dict(counted), 0.0
+    variances = [total.law.deviation**2, *(table.pooled.size * table.law.deviation**2 for table in measured)]
     weights = [1 / variance for variance in variances]
-    return {
-        name: max(1.0, float(np.average([number, *(single.tables[name].sum() for single in singles)], weights=weights)))
+    found = {
+        name: max(1.0, float(np.average([number, *(table.tables[name].sum() for table in measured)], weights=weights)))
         for name, number in counted.items()
     }
+    return found, 1 / sum(weights)
+
+
+def _read_off(
+    session: Session, counted: Mapping[str, float], total: Measurement, blocks: Sequence[Measurement]
+) -> tuple[dict[str, float], list[Measurement]]:
+    """Return every holder's number of records and the tables of single attributes, as blocks have them."""
+    records, variance = _records(session, counted, total, blocks)
+    alone = [margin(blocks, (attribute,)) for attribute in range(len(session.sizes))]
+    return records, [adding_up(table, records, variance=variance) for table in alone]
 
 
 def _round(
