@@ -203,9 +203,9 @@ def test_a_table_adds_up_to_the_records_and_rare_values_gain() -> None:
         noisy = Measurement(((0, 3),), {"a": np.array([700.0, 250.0, 50.0]) + rng.normal(0.0, 30.0, 3)}, law)
         found = adding_up(noisy, {"a": number}, variance=400.0)
         assert found.tables["a"].sum() == pytest.approx(number)
+        assert found.law.deviation**2 == pytest.approx(900 * 2 / 3 + 400 / 9)
         cells.append(found.tables["a"])
-    assert found.law.deviation**2 == pytest.approx(900 * 2 / 3 + 400 / 9)
-    assert np.var(cells, axis=0) == pytest.approx(np.full(3, found.law.deviation**2), rel=0.1)
+    assert np.var(cells, axis=0) == pytest.approx(np.full(3, 900 * 2 / 3 + 400 / 9), rel=0.1)
     assert np.mean(cells, axis=0) == pytest.approx([700, 250, 50], abs=2)
 
 
