@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from fractions import Fraction
 from itertools import combinations
 
@@ -11,15 +12,24 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.network import Network
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.adaptive.belief import Belief
 from panbayes.consortium.analyst.adaptive.blocks import adding_up, interaction, learned_from, margin, passing
 from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance
+from panbayes.consortium.analyst.adaptive.division import TOTAL
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
+from panbayes.consortium.analyst.adaptive.session import Session
+from panbayes.consortium.analyst.federation import Federation
+from panbayes.consortium.analyst.method import learn_from
+from panbayes.consortium.holder.gate import Gate
+from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.learn import learn
 from panbayes.consortium.protocol.queries import GroupedTablesQuery
+from panbayes.dp.simulated import SimulatedNoise
+from panbayes.errors import HolderRefusedError
 from panbayes.reproduce.synthetic import cross_entropy, synthetic_network
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
@@ -249,3 +259,19 @@ def test_where_noise_is_low_what_lies_in_no_block_is_looked_for() -> None:
 
 def _bits(network: Network, test: Table) -> float:
     return float(network.log_prob(test).mean()) / -math.log(2)
+
+
+def test_a_study_that_a_version_without_blocks_began_is_refused_before_it_costs_more() -> None:
+    """It measured single attributes where blocks are asked for now."""
+    table = synthetic_network().sample_table(40_000, 1, independent=True)
+    agreed = Study("thesis", table.schema, "adaptive", Fraction(1, 2))
+    with closing(Ledger.in_memory()) as ledger:
+        door = {"all": Gate(table, agreed, ledger, SimulatedNoise(5)).ask}
+        session = Session.of(Federation(agreed, door, simulated=True))
+        session.measure([()], TOTAL, "the number of records", round_number=0)
+        alone: list[Axes] = [((attribute, size),) for attribute, size in enumerate(session.sizes)]
+        session.measure(alone, Fraction(1, 10), "single attributes", round_number=2)
+        before = ledger.summary().spent
+        with pytest.raises(HolderRefusedError, match="another question for tables was answered in round 2"):
+            learn_from(Federation(agreed, door, simulated=True))
+        assert ledger.summary().spent == before
