@@ -7,6 +7,9 @@
 3. The tables of all **single** attributes; larger ones get more (in proportion to the root of their size). They are
    added up over holders and estimated with their noise in mind
    (:mod:`panbayes.consortium.analyst.adaptive.estimation`).
+   In a small schema, where the division says so, **blocks** of several attributes that hold all pairs instead, off
+   which single attributes, pairs and more are read (:mod:`panbayes.consortium.analyst.adaptive.blocks`): they are the
+   first round, and those that follow, if any, look for interactions.
 4. **Rounds.** In each, holders are offered all pairs at several granularities, and from the third on interactions of
    three or four attributes (:mod:`panbayes.consortium.analyst.adaptive.offers`). They look how many are worth
    measuring, given what the law so far expects and what the noise would cost, and choose so many
