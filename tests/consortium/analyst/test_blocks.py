@@ -187,6 +187,30 @@ def test_interactions_of_a_right_law_are_chi_squared() -> None:
     assert np.mean(np.array(found) > chi2.isf(0.1, 6)) == pytest.approx(0.1, abs=0.05)
 
 
+def test_the_chance_of_three_uneven_attributes_is_that_of_records_with_these_margins() -> None:
+    """Next to no noise; records are independent, and the law has their own margins: a square is 1 on average."""
+    rng = np.random.default_rng(11)
+    chances = (0.9, 0.25, 0.8)
+    found = []
+    for _ in range(400):
+        codes = (rng.random((3, 2_000)) < np.array(chances)[:, None]).astype(np.int64)
+        blocks = measured(codes, (2, 2, 2), deviation=0.01)
+        belief = begun(blocks, 3, 2_000.0)
+        (known,) = belief.expecting([margin(blocks, (0, 1, 2))])
+        square, free = interaction(known, belief)
+        assert free == 1
+        found.append(square)
+    assert np.mean(found) == pytest.approx(1.0, abs=0.2)
+
+
+def test_what_a_law_with_tables_expects_has_their_noise() -> None:
+    blocks = measured(chain(6), (2,) * 6, deviation=2_000.0)
+    before = begun(blocks, 6)
+    (pair,) = before.expecting([margin(blocks, (0, 3))])
+    after = before.learned([margin(blocks, (4, 5))], (), iterations=5, correcting=False)
+    assert interaction(pair, before)[0] == pytest.approx(2 * interaction(pair, after)[0], rel=0.01)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_those_that_pass_are_those_of_benjamini_and_hochberg(seed: int) -> None:
     rng = np.random.default_rng(seed)

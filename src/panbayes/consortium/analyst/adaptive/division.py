@@ -45,10 +45,13 @@ measured
   times as many records as a count has noise at the look's part, and less so the more holders share the records;
 * if B ≤ 0.2 and a first look that can tell says that attributes hang together.
 
-B takes counts for even, and rare values cost more, about three times as much where they are one in fifty. So 0.012 is
-what keeps independent attributes within 0.05 bits of what they would be with all of the grant. All of it follows from
-the schema, the number of holders, the grant, and the noisy number of records. Under zCDP choices are cheap, for a thing
-may be measured twice, and rounds find what lies in no block at smaller ε: there are no blocks.
+B takes counts for even. Values of chance p and 1 − p cost 1/(4·p·(1 − p)) times as much, 13 times where one is one in
+fifty; that they add up to the records halves it, and estimates that know their noise lessen it. With 0.012 independent
+attributes, most with rare values, were within 0.05 bits of private independence (``docs/accuracy.md``). All of it
+follows from the schema, the number of holders, the grant, and the noisy number of records.
+
+Under zCDP choices are cheap, for a thing may be measured twice, and rounds find what lies in no block at smaller ε:
+there are no blocks.
 
 A round looks how many tables are worth measuring, chooses so many, and measures them
 (:mod:`panbayes.consortium.analyst.strategies.adaptive`). What the last one leaves measures known tables again.
