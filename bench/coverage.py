@@ -6,7 +6,8 @@ a record), and of one given all others (``classify``). Every cell of every answe
 question, the part of the true probabilities that the 90 % intervals hold, as the mean over laws and for the worst of
 them, and the means over laws of their median width and of the median actual error. Whoever knew the size of normal
 errors would cover 90 % with intervals 4.9 times the median error wide. ``--by-size`` splits by the size of the
-published probability, ``--by-law`` prints every law, ``--checked`` asks laws on which no factor was set.
+published probability, ``--by-law`` prints every law, ``--checked`` asks laws on which no factor was set; ``--holders``
+deals the records out, and ``--epsilon`` asks for pure privacy at one ε instead of the settings.
 """
 
 from __future__ import annotations
@@ -101,13 +102,13 @@ class Cells:
         return float(np.median(np.abs(self.truth - self.published)))
 
 
-def learned(law: KnownLaw, setting: Setting, seed: int) -> Network:
-    """Draw a table and learn from it."""
+def learned(law: KnownLaw, setting: Setting, seed: int, holders: int = 1) -> Network:
+    """Draw a table, deal it out and learn from it."""
     table = law.draw(setting.records, seed + 100)
     study = Study(
         "coverage", table.schema, "adaptive", setting.epsilon, adjacency=setting.adjacency, delta=setting.delta
     )
-    return learn(study, {"holder": table}, simulate=seed)
+    return learn(study, {f"holder {j}": table.select(slice(j, None, holders)) for j in range(holders)}, simulate=seed)
 
 
 def questions(law: KnownLaw, kind: Kind, number: int, seed: int) -> Iterator[tuple[tuple[int, ...], dict[int, int]]]:
@@ -189,13 +190,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--by-size", action="store_true")
     parser.add_argument("--by-law", action="store_true")
     parser.add_argument("--settings", type=int, nargs="*", default=list(range(len(SETTINGS))))
+    parser.add_argument("--holders", type=int, default=1)
+    parser.add_argument("--epsilon", type=Fraction, help="pure privacy at this ε, replace, 20,000 records")
     chosen = parser.parse_args(arguments)
+    settings = [SETTINGS[place] for place in chosen.settings]
+    if chosen.epsilon is not None:
+        settings = [Setting(chosen.epsilon, Fraction(0), "replace", 20_000)]
     print("| setting, questions | covered | worst law | width | error | width / error |\n|---|---|---|---|---|---|")
     laws = {name: known_law(name) for name in chosen.laws or (CHECKED if chosen.checked else LAWS)}
-    for setting in (SETTINGS[place] for place in chosen.settings):
+    for setting in settings:
         gathered: dict[Kind, list[Cells]] = {}
         for name, law in laws.items():
-            network = learned(law, setting, chosen.seed)
+            network = learned(law, setting, chosen.seed, chosen.holders)
             for kind in KINDS:
                 if kind == "mean" and not any(attribute.numbers for attribute in law.schema.attributes):
                     continue

@@ -10,6 +10,7 @@ of runs and keeps one object per run in the file, so that a long list can be con
 ``epsilon``     some tables at ε = 0.005 to 100, one holder, both kinds of privacy
 ``holders``     some tables dealt out among 1, 3 and 10 holders
 ``records``     some tables cut down to fewer records
+``small``       small schemas under pure privacy, among many holders, beside private independence and votes
 ``bounds``      laws without privacy: uniform, independent, Chow–Liu, penalised greedy with up to two and three parents
 ``cost``        CPU-seconds and memory of learning, every run in a process of its own
 =============== ======================================================================================================
@@ -48,7 +49,7 @@ from panbayes.tables.table import Table
 
 __all__ = ["Point", "main", "points"]
 
-SETS: Final = ("diabetes", "made", "edge", "epsilon", "holders", "records", "bounds", "cost")
+SETS: Final = ("diabetes", "made", "edge", "epsilon", "holders", "records", "small", "bounds", "cost")
 SEEDS: Final = 3
 PRIVATE: Final = ((str(DELTA), "add-remove"), ("0", "replace"))
 CONCENTRATED: Final = PRIVATE[:1]
@@ -71,6 +72,16 @@ AT_THE_EDGE: Final = (
 HOLDERS: Final = (1, 3, 10)
 COSTLY: Final = ("diabetes", "wide", "dense")
 RECORDS: Final = (1_000, 3_000, 10_000)
+SMALL: Final = {
+    "synthetic": (1, 5, 10, 20),
+    "dense": (1, 3, 10),
+    "xor": (1, 3, 10),
+    "parity": (1, 3, 10),
+    "asia": (1, 3, 10),
+    "rare": (1, 3, 10),
+}
+SMALL_EPSILONS: Final = ("0.02", "0.05", "0.1", "0.3", "1")
+SMALL_STRATEGIES: Final = ("adaptive", "independent", "noisy-majority-voting linear")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +132,12 @@ def points(name: str) -> Iterator[Point]:
                 for table in CURVED:
                     for records in (*RECORDS, 0):
                         yield Point(table, "adaptive", "1", *CONCENTRATED[0], records=records, seed=seed)
+            case "small":
+                for table, shared in SMALL.items():
+                    for epsilon in SMALL_EPSILONS:
+                        for holders in shared:
+                            for strategy in SMALL_STRATEGIES:
+                                yield Point(table, strategy, epsilon, *PRIVATE[1], holders, seed=seed)
             case "cost":
                 for table in COSTLY:
                     yield Point(table, "adaptive", "1", *CONCENTRATED[0], seed=seed)

@@ -18,7 +18,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
-from bench.curves import AT_THE_EDGE, COSTLY, CURVED, EDGE, EPSILONS, HOLDERS, PRIVATE, RECORDS, SETS
+from bench.curves import (
+    AT_THE_EDGE,
+    COSTLY,
+    CURVED,
+    EDGE,
+    EPSILONS,
+    HOLDERS,
+    PRIVATE,
+    RECORDS,
+    SETS,
+    SMALL,
+    SMALL_EPSILONS,
+    SMALL_STRATEGIES,
+)
 from bench.stress_tables import STRESS
 from bench.subjects import NETWORKS
 
@@ -133,6 +146,17 @@ def tabulated(found: Measured, name: str) -> list[str]:
                 for t in CURVED
             ]
             return _rows(["bits at (1, 10⁻⁹)", *(f"{n:,} records" for n in RECORDS), "all"], rows)
+        case "small":
+            rows = [
+                [table, str(holders)]
+                + [
+                    " / ".join(_mean(found.bits(table, epsilon, PRIVATE[1], s, holders)) for s in SMALL_STRATEGIES)
+                    for epsilon in SMALL_EPSILONS
+                ]
+                for table, shared in SMALL.items()
+                for holders in shared
+            ]
+            return _rows(["bits, pure, replace", "holders", *(f"ε = {e}" for e in SMALL_EPSILONS)], rows)
         case "cost":
             rows = []
             for table in COSTLY:

@@ -8,6 +8,7 @@
 ``dense``                            twelve binary attributes with links between all pairs
 ``loops``                            a 5 × 4 grid of four-valued attributes, each close to its neighbours
 ``ordered``                          eight numeric attributes of 20 values, each near the one before
+``synthetic``                        the thesis's network of seven attributes; asked where it is named
 ==================================== ==================================================================================
 """
 
@@ -27,6 +28,7 @@ from panbayes.bayesnet.markov.field import Axes, Field
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
+from panbayes.reproduce.synthetic import synthetic_network
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
@@ -56,6 +58,9 @@ class KnownLaw:
 
 def known_law(name: str) -> KnownLaw:
     """Return a law by its name."""
+    if name == "synthetic":
+        network = synthetic_network()
+        return KnownLaw(network, len(network.schema))
     if name in _MADE:
         return _MADE[name](np.random.default_rng(1))
     network = example(name)

@@ -20,7 +20,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FormatStrFormatter, NullLocator
 
 from bench.subjects import Subject, subject
-from panbayes.reproduce.synthetic import RECORDS, synthetic_network
 from panbayes.tables.table import Table
 
 __all__ = ["EPSILONS", "FIGURES", "INK", "QUIET", "Run", "Style", "dealt", "draw", "keep", "kept", "named", "tabulated"]
@@ -56,12 +55,7 @@ class Style:
 
 @cache
 def named(name: str) -> Subject:
-    """Return a table by its name: the thesis's synthetic one, or one of :mod:`bench.subjects`."""
-    if name == "synthetic":
-        law = synthetic_network()
-        return Subject(
-            name, law.sample_table(RECORDS, 1, independent=True), law.sample_table(TESTED, 2, independent=True), 6
-        )
+    """Return a table by its name, one of :mod:`bench.subjects`."""
     found = subject(name)
     return Subject(name, found.training, found.test.select(slice(0, TESTED)), found.target)
 

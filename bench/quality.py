@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Final, cast
@@ -78,7 +78,7 @@ class Outcome:
 
 
 def learned(method: Method, training: Table) -> Network:
-    """Learn by a strategy, or a bound without privacy."""
+    """Learn by a strategy, or a bound without privacy; a second word in the name is the score."""
     schema = training.schema
     match method.name:
         case "no privacy, independent":
@@ -89,14 +89,17 @@ def learned(method: Method, training: Table) -> Network:
         case "no privacy, BIC k ≤ 2":
             counts = ExactCounts(training)
             return fit(schema, penalised_greedy(counts, 2), counts, smoothing=0.5)
+    strategy, _, score = method.name.partition(" ")
     study = Study(
         "quality",
         schema,
-        method.name,
+        strategy,
         Fraction(method.epsilon),
         adjacency=cast(Adjacency, method.adjacency),
         delta=Fraction(method.delta),
     )
+    if score:
+        study = replace(study, score=score)
     parts = np.array_split(np.random.default_rng(method.seed).permutation(training.records), method.holders)
     holders = {f"holder {j}": training.select(np.sort(part)) for j, part in enumerate(parts)}
     return learn(study, holders, simulate=method.seed)

@@ -10,6 +10,7 @@
 ``loops``       a 6 × 4 grid of four-valued attributes, each close to its neighbours
 ``wide``        120 binary attributes in overlapping groups
 ``independent`` twenty attributes, nothing depends on anything
+``rare``        twelve binary attributes, most with a rare value, nothing depends on anything: beside small schemas only
 =============== ======================================================================================================
 
 :mod:`bench.subjects` learns from the first 20,000 of 25,000 records and tests on the others.
@@ -23,7 +24,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RECORDS", "STRESS", "make"]
+__all__ = ["BESIDE", "RECORDS", "STRESS", "make"]
 
 Codes: TypeAlias = NDArray[np.int64]
 
@@ -101,6 +102,10 @@ def _independent(g: np.random.Generator, n: int) -> tuple[Codes, list[int]]:
     return np.array([g.choice(5, n, p=g.dirichlet(np.ones(5))) for _ in range(20)]), [5] * 20
 
 
+def _rare(g: np.random.Generator, n: int) -> tuple[Codes, list[int]]:
+    return np.array([g.random(n) < g.beta(0.5, 0.5) for _ in range(12)]).astype(np.int64), [2] * 12
+
+
 STRESS: Final[dict[str, Callable[[np.random.Generator, int], tuple[Codes, list[int]]]]] = {
     "xor": lambda g, n: _blocks(g, n, 2, 4),
     "parity": lambda g, n: _blocks(g, n, 3, 3),
@@ -114,6 +119,10 @@ STRESS: Final[dict[str, Callable[[np.random.Generator, int], tuple[Codes, list[i
 }
 
 
+BESIDE: Final = {"rare": _rare}
+"""Tables that are not among those that every set measures."""
+
+
 def make(name: str, records: int = RECORDS, seed: int = 1) -> tuple[Codes, list[int]]:
     """Return codes and domain sizes of a table, the same every time."""
-    return STRESS[name](np.random.default_rng(seed), records)
+    return (STRESS | BESIDE)[name](np.random.default_rng(seed), records)

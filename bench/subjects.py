@@ -1,9 +1,10 @@
 """What accuracy is measured on: a table's training and test records under a schema, and what to predict.
 
-Names are those of :mod:`bench.stress_tables`, of a network that pgmpy's wheel carries (:data:`NETWORKS`), ``diabetes``
-(the split of :mod:`bench.quality`), or of a file NAME.npz in one of the folders that :mod:`bench.real_tables` wrote.
-Real tables are shuffled by a fixed seed, four fifths to learn from and the rest to test on; of made tables and networks
-20,000 records are learned from, 5,000 tested on.
+Names are those of :mod:`bench.stress_tables`, of a network that pgmpy's wheel carries (:data:`NETWORKS`, ``asia``),
+``synthetic`` (the thesis's network, 40,000 records), ``diabetes`` (the split of :mod:`bench.quality`), or of a file
+NAME.npz in one of the folders that :mod:`bench.real_tables` wrote. Real tables are shuffled by a fixed seed, four
+fifths to learn from and the rest to test on; of made tables and networks 20,000 records are learned from, 5,000 tested
+on.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.data import diabetes
-from bench.stress_tables import STRESS, make
+from bench.stress_tables import BESIDE, STRESS, make
 from panbayes.bayesnet.network import Network
+from panbayes.reproduce.synthetic import RECORDS, synthetic_network
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.codes import code_type
@@ -74,19 +76,24 @@ def _attribute(name: str, size: int, *, ordered: bool, missing: bool) -> Attribu
     )
 
 
+def _drawn(name: str, law: Network, records: int) -> Subject:
+    training, test = (
+        law.sample_table(number, seed, independent=True) for number, seed in ((records, 1), (TESTED_ON, 2))
+    )
+    return Subject(name, training, test, len(law.schema) - 1)
+
+
 def subject(name: str, folders: Sequence[Path] = ()) -> Subject:
     """Return a subject by name; real tables are looked for in the folders."""
     if name == "diabetes":
         whole = diabetes()
         return Subject(name, *split(whole), whole.schema.index("readmitted"))
-    if name in NETWORKS:
+    if name == "synthetic":
+        return _drawn(name, synthetic_network(), RECORDS)
+    if name in (*NETWORKS, "asia"):
         law: Network = importlib.import_module("bench.peers").example(name)  # loads pgmpy and pyAgrum
-        training, test = (
-            law.sample_table(LEARNED_FROM, 1, independent=True),
-            law.sample_table(TESTED_ON, 2, independent=True),
-        )
-        return Subject(name, training, test, len(law.schema) - 1)
-    if name in STRESS:
+        return _drawn(name, law, LEARNED_FROM)
+    if name in STRESS | BESIDE:
         codes, sizes = make(name)
         schema = Schema(
             name, tuple(_attribute(f"{name}{j}", size, ordered=False, missing=False) for j, size in enumerate(sizes))

@@ -14,6 +14,7 @@ from bench.planned_runs import Measured, measure, score_error, subject_table
 
 from panbayes.consortium.agreement.strategy import strategies
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.analyst.adaptive.covering import covering
 from panbayes.planning.adaptive_plan import AdaptivePlan
 from panbayes.planning.forecast import Forecast, Setting, forecast, forecasters
 from panbayes.reproduce.diabetes import load_diabetes
@@ -59,6 +60,7 @@ THESIS: Final = ("independent", "noisy-sufficient-statistics", "noisy-majority-v
         ("synthetic", 20_000, 3, "0.3"),
         ("synthetic", 20_000, 3, "3"),
         ("synthetic", 20_000, 1, "1"),
+        ("synthetic", 40_000, 10, "0.1"),
         ("latent", 12_000, 3, "3"),
     ],
 )
@@ -142,6 +144,24 @@ def test_no_run_measures_more_tables_than_the_most() -> None:
     assert sum(part.offered for part in plan.rounds) <= found.tables.most
     spent = sum(float(one.loss.amount) for one in found.spends)
     assert spent == pytest.approx(float(study.grant.amount), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("subject", "epsilon", "more"), [("synthetic", "1/10", 0), ("synthetic", "3", 1), ("dense", "2", 1)]
+)
+def test_blocks_are_foreseen(subject: str, epsilon: str, more: int) -> None:
+    table = table_of(subject, 20_000)
+    plan = AdaptivePlan(Setting(Study("planned", table.schema, "adaptive", Fraction(epsilon)), 3, 20_000))
+    found = forecast(plan.setting)
+    assert plan.blocks == covering(table.schema.sizes)
+    assert found.tables.expected == len(plan.blocks) <= found.tables.most
+    assert len(plan.rounds) == more
+    assert any(f"{len(plan.blocks)} blocks of attributes" in one.what for one in found.spends)
+    assert sum(one.loss.amount for one in found.spends) == plan.grant.loss.amount
+    run = measure(plan.setting.study, table, holders=3, seed=3)
+    within(found.errors.marginals, [run.marginals], FACTOR)
+    within(found.errors.pairs, [run.pairs], FACTOR)
+    assert (run.trips, run.messages) == (found.trips.expected, found.messages.expected)
 
 
 def test_a_private_number_of_records_may_lead_to_more_rounds_than_the_true_one() -> None:

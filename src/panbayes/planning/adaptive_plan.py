@@ -5,7 +5,7 @@ Division`), and how many tables a holder may take at most from what it is offere
 (:class:`~panbayes.consortium.analyst.adaptive.choice.Choice`): both are its own public plan, not a copy. How many it
 *will* take, and whether a round finds anything, depends on the records: expected are four fifths of what is offered in
 the first round, and in later ones half of what a tree has or of what is offered, whichever is less, as long as
-there are pairs."""
+there are pairs. Where blocks hold all pairs, a round after them is expected to find nothing, and to be the last."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from typing import Final
 
 import numpy as np
 
+from panbayes.bayesnet.markov.field import Axes
 from panbayes.consortium.agreement.strategies import adaptive
 from panbayes.consortium.analyst.adaptive.choice import Choice
+from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance, shares
 from panbayes.consortium.analyst.adaptive.division import TOTAL, Division, Grant
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, price
@@ -87,8 +89,25 @@ class AdaptivePlan:
         return sum(map(math.sqrt, self.setting.sizes))
 
     @cached_property
+    def blocks(self) -> tuple[Axes, ...]:
+        """The blocks that are measured at first, if there are any."""
+        return covering(self.setting.sizes) if self.division.blocks else ()
+
+    @cached_property
+    def block_noise(self) -> tuple[CellNoise, ...]:
+        """The noise of a cell of each block."""
+        return tuple(self.noise(float(self.division.blocks) * share) for share in shares(self.blocks))
+
+    def margin(self, attributes: Sequence[int]) -> float:
+        """Return the standard deviation of the noise of a cell of a table that is read off the blocks."""
+        variances = [noise.deviation**2 for noise in self.block_noise]
+        return math.sqrt(margin_variance(self.blocks, variances, attributes))
+
+    @cached_property
     def rounds(self) -> tuple[Round, ...]:
-        """The rounds, as long as each finds something."""
+        """The rounds of choosing, as long as each finds something."""
+        if self.blocks:
+            return self._after_blocks()
         division = self.division
         left = 1 - TOTAL - division.first - division.singles
         found: list[Round] = []
@@ -107,22 +126,32 @@ class AdaptivePlan:
             left -= choosing + measuring + more + again
         return tuple(found)
 
+    def _after_blocks(self) -> tuple[Round, ...]:
+        if self.division.rounds < 2:
+            return ()
+        fraction = self.division.spend(1 - TOTAL - self.division.first - self.division.blocks)
+        none = Fraction(0)
+        offered, most = self._offered_to_all(fraction, 1), self._most(fraction, 1)
+        choosing = fraction * self.division.choosing
+        return (Round(choosing, none, none, none, 0.0, offered, most, self._trips(1) - 1),)
+
     @cached_property
     def most_tables(self) -> int:
         """How many tables of several attributes no run exceeds.
 
         Where the number of records is private, the strategy divides its grant by a noisy one, and may come to more
-        rounds than the true one gives.
+        rounds than the true one gives; all of them together take more tables than blocks and what follows them.
         """
         study = self.setting.study
-        public = study.adjacency == "replace" and study.schema.unit is None
-        rounds = self.division.rounds if public else adaptive.ROUNDS if len(self.setting.sizes) > 1 else 0
-        return sum(self._most(Fraction(1), number) for number in range(rounds))
+        every = [self._most(Fraction(1), number) for number in range(adaptive.ROUNDS)]
+        if study.adjacency != "replace" or study.schema.unit is not None:
+            return sum(every) if len(self.setting.sizes) > 1 else 0
+        return len(self.blocks) + sum(every[1 if self.blocks else 0 : self.division.rounds])
 
     @property
     def left(self) -> Fraction:
         """What is left after all rounds, and measures known tables again."""
-        spent = TOTAL + self.division.first + self.division.singles
+        spent = TOTAL + self.division.first + self.division.singles + self.division.blocks
         return 1 - spent - sum((r.choosing + r.measuring + r.singles + r.again for r in self.rounds), Fraction(0))
 
     def _trips(self, number: int) -> int:

@@ -359,7 +359,7 @@ def test_two_attributes_that_are_known_at_once_leave_nothing_unspent() -> None:
     first = rng.integers(0, 2, 20_000)
     codes = np.stack([first, first ^ (rng.random(20_000) < 0.1)]).astype(np.uint8)
     schema = Schema("two", tuple(Attribute(f"x{i}", categories=("no", "yes")) for i in range(2)))
-    agreed, wire = Study("two", schema, "adaptive", Fraction(1)), Wire()
+    agreed, wire = Study("two", schema, "adaptive", Fraction(1), delta=Fraction(1, 10**9)), Wire()
     network = learn_over(wire, agreed, {"all": Table(schema, codes)}, simulate=1)
     assert paid(network) == [agreed.grant.amount]
     assert asked_for(wire, "all") == agreed.grant.amount

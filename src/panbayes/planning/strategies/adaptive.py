@@ -6,6 +6,9 @@ a small part of their counts by then, those of the first round were not. What a 
 is lost: of the supposed distance from independence (:data:`~panbayes.planning.supposed.APART`) as much as it has too
 few cells.
 
+Where blocks are measured, attributes and pairs are read off them, each with the noise of its sums. Of a pair only what
+its attributes do together is new: as much of a cell's variance as the interaction has of the table's dimensions.
+
 An attribute is in some of the measured tables as well, whose rows or columns count it again: weights add up, as
 inverses of variances. Where its values were measured in groups, only the groups are known better.
 """
@@ -13,10 +16,12 @@ inverses of variances. Where its values were measured in groups, only the groups
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import Final
 
 import numpy as np
 
+from panbayes.bayesnet.markov.field import shape_of
 from panbayes.consortium.agreement.plan import ENVELOPE_BYTES
 from panbayes.consortium.analyst.adaptive.division import TOTAL
 from panbayes.planning.adaptive_plan import AdaptivePlan, Round
@@ -33,11 +38,16 @@ _LATER: Final = 0.03
 
 _FIT: Final = 0.08
 _FIT_CELLS: Final = 2e-5
-"""Seconds that a round of fitting takes, and for each cell that is offered."""
+_FIT_JOINT: Final = 1.5e-5
+"""Seconds that a round of fitting takes, and for each cell that is offered, or that all attributes have together."""
 
 _CANDIDATE: Final = 12
-_INTERACTION: Final = 16
+_INTERACTION: Final = 11
 """Bytes of a candidate in a question."""
+
+_BLOCK: Final = 16
+_KNOWN: Final = 20
+"""Bytes of a block in a question, and of a pair that is measured again, with its counts, for each that there is."""
 
 
 def _errors(setting: Setting) -> Errors:
@@ -54,6 +64,12 @@ def _shrunk(deviation: float | FloatArray, reach: FloatArray) -> FloatArray:
 
 def _marginals(plan: AdaptivePlan) -> float:
     records, attributes = plan.setting.records, len(plan.setting.sizes)
+    if plan.blocks:
+        errors = [
+            0.5 * float(_shrunk(plan.margin((a,)), records * supposed_law(size)).sum()) / records
+            for a, size in enumerate(plan.setting.sizes)
+        ]
+        return sum(min(1.0, error) for error in errors) / attributes
     typical = float(np.median(plan.setting.sizes))
     error = 0.0
     for size, many in size_classes(plan.setting.sizes):
@@ -75,11 +91,24 @@ def _marginals(plan: AdaptivePlan) -> float:
 
 
 def _pairs(plan: AdaptivePlan) -> float | None:
+    if plan.blocks:
+        return _block_pairs(plan)
     if not plan.rounds:
         return None
     errors = [(found.tables, _table(plan, found, first=not number)) for number, found in enumerate(plan.rounds)]
     whole = sum(tables for tables, _ in errors)
     return sum(tables * error for tables, error in errors) / whole
+
+
+def _block_pairs(plan: AdaptivePlan) -> float:
+    """Return the expected distance of pairs that are read off blocks, on average over all of them."""
+    records, sizes = plan.setting.records, plan.setting.sizes
+    errors = []
+    for one, other in combinations(range(len(sizes)), 2):
+        cells, free = sizes[one] * sizes[other], (sizes[one] - 1) * (sizes[other] - 1)
+        noise = plan.margin((one, other)) * math.sqrt(free / cells)
+        errors.append(min(1.0, 0.5 * cells * math.sqrt(2 / math.pi) * noise / records))
+    return math.hypot(float(np.mean(errors)), _marginals(plan))
 
 
 def _table(plan: AdaptivePlan, found: Round, *, first: bool) -> float:
@@ -103,7 +132,7 @@ def _table(plan: AdaptivePlan, found: Round, *, first: bool) -> float:
 
 def _scores(plan: AdaptivePlan) -> Scores | None:
     """Return how far a choice of the first round misses the best, as a share of the holder's records."""
-    if not plan.rounds:
+    if not plan.rounds or plan.blocks:
         return None
     first = plan.rounds[0]
     picks = max(1, round(first.offered / plan.setting.holders))
@@ -122,12 +151,20 @@ def _spends(plan: AdaptivePlan) -> tuple[Spending, ...]:
     found = [Spending("the number of records", grant.part(TOTAL), plan.noise(TOTAL).deviation, float(records))]
     if plan.division.first:
         found.append(Spending("a look whether attributes hang together", grant.part(plan.division.first)))
-    what = f"tables of {attributes} single attributes" if attributes > 1 else "the table of the attribute"
-    noise = plan.noise(float(singles) / attributes).deviation
-    found.append(Spending(what, grant.part(singles), noise, records / mean))
-    for number, one in enumerate(plan.rounds):
+    if plan.blocks:
+        cells = sum(math.prod(shape_of(axes)) for axes in plan.blocks) / len(plan.blocks)
+        noise = float(np.mean([law.deviation for law in plan.block_noise]))
+        what = "a block of all attributes" if len(plan.blocks) == 1 else f"{len(plan.blocks)} blocks of attributes"
+        found.append(Spending(what, grant.part(plan.division.blocks), noise, records / cells))
+    else:
+        what = f"tables of {attributes} single attributes" if attributes > 1 else "the table of the attribute"
+        noise = plan.noise(float(singles) / attributes).deviation
+        found.append(Spending(what, grant.part(singles), noise, records / mean))
+    for number, one in enumerate(plan.rounds, start=1 if plan.blocks else 0):
         tables = f"about {round(one.tables)}, at most {one.most:,},"
         found.append(Spending(f"round {number + 1}: choices of tables", grant.part(one.choosing)))
+        if not one.measuring:
+            continue
         law = plan.table_noise(one)
         groups = plan.groups((max(2, round(mean)),) * 2, law)
         what = f"round {number + 1}: {tables} tables of groups"
@@ -145,16 +182,23 @@ def _everything(setting: Setting) -> Forecast:
     sizes, attributes = sum(setting.sizes), len(setting.sizes)
     closing = 1 if plan.left and plan.rounds else 0
     trips = 2 + bool(plan.division.first) + sum(found.trips for found in plan.rounds) + closing
-    messages = 2 + bool(plan.division.first) + 2 * len(plan.rounds) + closing
+    messages = 2 + bool(plan.division.first) + sum(1 + bool(r.measuring) for r in plan.rounds) + closing
     width = cell_bytes(setting.each)
-    sent = messages * 450.0 + sizes * width
-    cells = float(sizes)
+    cells = float(sum(math.prod(shape_of(axes)) for axes in plan.blocks) or sizes)
+    sent = messages * 450.0 + cells * width + _BLOCK * len(plan.blocks)
     seconds = STARTING
+    if plan.blocks:
+        seconds += 2 * _FIT + _FIT_JOINT * math.prod(setting.sizes)
     if plan.division.first:
         sent += _CANDIDATE * math.comb(attributes, 2)
-    for number, found in enumerate(plan.rounds):
-        offers, offered = plan.offered(found.measuring)
+    if plan.blocks and closing:
+        sent += _KNOWN * math.comb(attributes, 2)
+    for number, found in enumerate(plan.rounds, start=1 if plan.blocks else 0):
         parts = 1 if setting.study.choices == "turns" and number < 2 else setting.holders
+        if plan.blocks:
+            sent += _INTERACTION * sum(math.comb(attributes, many) for many in (3, 4)) / parts
+            continue
+        offers, offered = plan.offered(found.measuring)
         sent += (offers * _CANDIDATE + offered * width) / parts
         law = plan.table_noise(found)
         mean = max(2, round(sizes / attributes))
@@ -168,7 +212,7 @@ def _everything(setting: Setting) -> Forecast:
         setting,
         _spends(plan),
         _errors(setting),
-        Amount(sum(r.tables for r in plan.rounds), float(plan.most_tables)),
+        Amount(len(plan.blocks) + sum(r.tables for r in plan.rounds), float(plan.most_tables)),
         Amount(trips, public.round_trips(setting.holders)),
         Amount(messages, public.answers),
         Amount(sent + messages * ENVELOPE_BYTES / 4, public.answer_bytes + asked),

@@ -156,11 +156,18 @@ class Belief:
         return network_of(self.field, self.parameters, records=self.records, smoothing=smoothing)
 
     def learned(
-        self, new: Sequence[Measurement], again: Sequence[Measurement], *, effort: Effort, batch: int = 0
+        self,
+        new: Sequence[Measurement],
+        again: Sequence[Measurement],
+        *,
+        effort: Effort,
+        batch: int = 0,
+        correcting: bool = True,
     ) -> Belief:
         """Return the belief after ``new`` tables, all known ones ``again`` if any, and a fit of some effort.
 
-        The new ones are of a ``batch``, which others may be of that came in before.
+        The new ones are of a ``batch``, which others may be of that came in before. Their sums are ``correcting`` the
+        single attributes, unless these were estimated from the same counts.
         """
         fresh = [replace(table, batch=batch) for table in self.expecting(new)]
         old = self.known
@@ -168,7 +175,7 @@ class Belief:
             old = tuple(known.again(found.pooled, found.pooled_law) for known, found in zip(old, again, strict=True))
         changed = [*(old if again else ()), *fresh]
         kept = () if again else old
-        singles = self._corrected([*again, *new])
+        singles = self._corrected([*again, *new]) if correcting else self.singles
         return replace(self, singles=singles, known=(*kept, *estimated(changed))).fitted(effort)
 
     def fitted(self, effort: Effort) -> Belief:

@@ -31,6 +31,28 @@ independence a multiple of it, under pure privacy as single attributes then have
 whether any attributes hang together at all (:mod:`panbayes.consortium.analyst.adaptive.first_look`). If not, single
 attributes get all that is left, at once.
 
+**Blocks.** Under pure privacy every choice costs linearly, and a small schema has so few pairs that blocks of up to
+four attributes cover all of them (:mod:`panbayes.consortium.analyst.adaptive.covering`). Then nothing is chosen: blocks
+are the first round, with all that is left, and single attributes are read off them as well. Let B be the bits that
+noise then costs single attributes (:func:`~panbayes.consortium.analyst.adaptive.covering.noise_of_margins`). Where
+nothing hangs together that is the price of blocks, for what noise alone says of pairs is told from it and left out
+(:mod:`panbayes.consortium.analyst.adaptive.blocks`); where much does, B says how well pairs will be known. So they are
+measured
+
+* if B ≤ 0.001, without a first look; with four fifths, unless there is one block of all attributes: noise is low, and
+  two rounds more look for interactions that lie in no block;
+* if B ≤ 0.012 and no first look is due, or it could tell nothing. It can tell where the mean holder has at least 12
+  times as many records as a count has noise at the look's part, and less so the more holders share the records;
+* if B ≤ 0.2 and a first look that can tell says that attributes hang together.
+
+B takes counts for even. Values of chance p and 1 − p cost 1/(4·p·(1 − p)) times as much, 13 times where one is one in
+fifty; that they add up to the records halves it, and estimates that know their noise lessen it. With 0.012 independent
+attributes, most with rare values, were within 0.05 bits of private independence (``docs/accuracy.md``). All of it
+follows from the schema, the number of holders, the grant, and the noisy number of records.
+
+Under zCDP choices are cheap, for a thing may be measured twice, and rounds find what lies in no block at smaller ε:
+there are no blocks.
+
 A round looks how many tables are worth measuring, chooses so many, and measures them
 (:mod:`panbayes.consortium.analyst.strategies.adaptive`). What the last one leaves measures known tables again.
 """
@@ -46,6 +68,7 @@ from typing import Final
 
 from panbayes.consortium.agreement.strategies.adaptive import ROUNDS
 from panbayes.consortium.agreement.terms import Terms
+from panbayes.consortium.analyst.adaptive.covering import covering, is_small, noise_of_margins
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.events import Event
@@ -76,6 +99,18 @@ _FIRST: Final = Fraction(3, 100)
 _NOISY: Final = 0.03
 _RISK: Final = 5.0
 """There is one where more than so many bits are at risk, under zCDP so many times E."""
+
+_BLOCKS: Final = 0.012
+_BLOCKS_SEEN: Final = 0.2
+"""The bits that blocks may cost single attributes, and that they may after a look that attributes hang together."""
+
+_TELLING: Final = 12.0
+"""A first look can tell where a holder has so many times as many records as a count at its part has noise."""
+
+_CLEAR_BLOCKS: Final = 0.001
+_LESS_FOR_BLOCKS: Final = Fraction(4, 5)
+_ROUNDS_AFTER: Final = 2
+"""Where blocks cost so few bits they have this part only, and so many rounds more look for what lies in no block."""
 
 _LEAST: Final = 5.0
 _START: Final = 10.0
@@ -109,7 +144,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Fractions of the grant, exact; see the module."""
+    """Fractions of the grant, exact; see the module. Where there are ``blocks``, they are the first of the rounds."""
 
     level: float
     first: Fraction
@@ -117,6 +152,7 @@ class Division:
     rounds: int
     choosing: Fraction
     concentrated: bool
+    blocks: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, grant: Grant, sizes: Sequence[int], *, total: float, holders: int, look_first: bool = True) -> Division:
@@ -140,11 +176,30 @@ class Division:
         first = _FIRST if look_first and risk > _NOISY else Fraction(0)
         if first:
             rounds = min(rounds, ROUNDS - 1)
-        return cls(level, first, _rounded(singles * float(1 - TOTAL - first)), rounds, choosing, law.gaussian)
+        found = cls(level, first, _rounded(singles * float(1 - TOTAL - first)), rounds, choosing, law.gaussian)
+        if law.gaussian or not is_small(sizes):
+            return found
+        return found._with_blocks(grant, sizes, total=total, holders=holders)
 
     def alone(self) -> Division:
         """Return the division where no attributes hang together: all that is left is for single attributes."""
-        return replace(self, singles=1 - TOTAL - self.first, rounds=0)
+        return replace(self, singles=1 - TOTAL - self.first, rounds=0, blocks=Fraction(0))
+
+    def _with_blocks(self, grant: Grant, sizes: Sequence[int], *, total: float, holders: int) -> Division:
+        """Return the division of a small schema: with blocks if they are worth it, see the module."""
+
+        def variance(share: float) -> float:
+            return grant.law(Fraction(share).limit_denominator(_MILLIONTHS), holders=holders).deviation ** 2
+
+        bits = noise_of_margins(sizes, variance, total=total)
+        telling = total / holders >= _TELLING * grant.law(_FIRST).deviation
+        if bits > (_BLOCKS_SEEN if self.first and telling else _BLOCKS):
+            return self
+        clear = bits <= _CLEAR_BLOCKS
+        first = self.first if telling and not clear else Fraction(0)
+        more = _ROUNDS_AFTER if clear and len(covering(tuple(sizes))) > 1 else 0
+        blocks = _rounded(float((1 - TOTAL - first) * _LESS_FOR_BLOCKS)) if more else 1 - TOTAL - first
+        return replace(self, first=first, singles=Fraction(0), rounds=1 + more, blocks=blocks)
 
     def spend(self, left: Fraction) -> Fraction:
         """Return what a round may spend of what is ``left``."""

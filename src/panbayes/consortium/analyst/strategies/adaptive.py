@@ -7,6 +7,9 @@
 3. The tables of all **single** attributes; larger ones get more (in proportion to the root of their size). They are
    added up over holders and estimated with their noise in mind
    (:mod:`panbayes.consortium.analyst.adaptive.estimation`).
+   In a small schema, where the division says so, **blocks** of several attributes that hold all pairs instead, off
+   which single attributes, pairs and more are read (:mod:`panbayes.consortium.analyst.adaptive.blocks`): they are the
+   first round, and those that follow, if any, look for interactions.
 4. **Rounds.** In each, holders are offered all pairs at several granularities, and from the third on interactions of
    three or four attributes (:mod:`panbayes.consortium.analyst.adaptive.offers`). They look how many are worth
    measuring, given what the law so far expects and what the noise would cost, and choose so many
@@ -40,6 +43,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -50,7 +54,9 @@ from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive
 from panbayes.consortium.analyst.adaptive.belief import Belief
+from panbayes.consortium.analyst.adaptive.blocks import adding_up, learned_from, margin
 from panbayes.consortium.analyst.adaptive.choice import LOOK, LOOKED_AT, SEEN, Choice
+from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance
 from panbayes.consortium.analyst.adaptive.division import TOTAL, Division
 from panbayes.consortium.analyst.adaptive.first_look import attributes_hang_together, first_noise
 from panbayes.consortium.analyst.adaptive.fitting import TREE, askable
@@ -93,13 +99,18 @@ def _learn(holders: Holders) -> Network:
     )
     if division.first and not attributes_hang_together(session, counted, division.first):
         division = division.alone()
-    singles = _measure_singles(session, division.singles, round_number=2)
-    counted = session.left(counted)
-    records = counted if _number_is_public(session) else _records(counted, total, singles)
-    belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
+    if division.blocks:
+        blocks = _measure_blocks(session, division.blocks, round_number=2)
+        records, singles = _read_off(session, session.left(counted), total, blocks)
+        belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
+        belief = learned_from(belief, blocks).fitted(THOROUGHLY)
+    else:
+        singles = _measure_singles(session, division.singles, round_number=2)
+        records, _ = _records(session, session.left(counted), total, singles)
+        belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
     own = own_marginals(belief, singles, records)
-    left = 1 - TOTAL - division.first - division.singles
-    for number in range(division.rounds):
+    left = 1 - TOTAL - division.first - division.singles - division.blocks
+    for number in range(1 if division.blocks else 0, division.rounds):
         records = session.left(records)
         belief, left, more = _round(session, belief, division, records, own, left, number=number)
         if not more:
@@ -124,7 +135,9 @@ def _replicates(session: Session, belief: Belief, division: Division) -> Replica
             (1 - TOTAL - division.first) / len(session.sizes), holders=len(session.holders.names)
         ).deviation
         first = first_noise(session, division.first)
-    if division.rounds:
+    if division.blocks:
+        noise = _noise_of_pairs(session, division.blocks)
+    elif division.rounds:
         fraction = division.spend(1 - TOTAL - division.first - division.singles) * division.choosing * LOOK
         moved = LOOKED_AT * session.grant.moved.l1
         event = session.grant.loss.part(fraction).tables_event(TableSensitivity(moved, moved * session.grant.moved.l1))
@@ -133,6 +146,18 @@ def _replicates(session: Session, belief: Belief, division: Division) -> Replica
         offered = session.grant.law(share, holders=len(session.holders.names)).deviation
         noise = max(offered, float(np.mean([table.law.deviation for table in belief.known] or [0.0])))
     return draw_replicates(belief, rng, noise=noise, look=look, first=first, tree=TREE)
+
+
+def _noise_of_pairs(session: Session, fraction: Fraction) -> float:
+    """Return the standard deviation of a cell of a pair that is read off blocks, on average over pairs."""
+    blocks, holders = covering(session.sizes), len(session.holders.names)
+    variances = [
+        session.grant.law(fraction * Fraction(part, sum(parts)), holders=holders).deviation ** 2
+        for parts in (_parts(fraction, blocks),)
+        for part in parts
+    ]
+    every = combinations(range(len(session.sizes)), 2)
+    return float(np.mean([math.sqrt(margin_variance(blocks, variances, pair)) for pair in every]))
 
 
 def _number_is_public(session: Session) -> bool:
@@ -154,20 +179,41 @@ def _measure_singles(session: Session, fraction: Fraction, *, round_number: int)
     return session.measure(tables, fraction, what, weights=weights, round_number=round_number)
 
 
+def _measure_blocks(session: Session, fraction: Fraction, *, round_number: int) -> list[Measurement]:
+    """Measure blocks that hold every pair of attributes."""
+    blocks = covering(session.sizes)
+    what = "a block of all attributes" if len(blocks) == 1 else f"{len(blocks)} blocks of attributes"
+    return session.measure(blocks, fraction, what, weights=_parts(fraction, blocks), round_number=round_number)
+
+
 def _singles(session: Session) -> tuple[list[Axes], list[int]]:
     """Return the tables of every attribute alone, and weights that grow with the root of its domain."""
     tables: list[Axes] = [((attribute, size),) for attribute, size in enumerate(session.sizes)]
     return tables, [round(_WEIGHT * math.sqrt(size)) for size in session.sizes]
 
 
-def _records(counted: Mapping[str, float], total: Measurement, singles: Sequence[Measurement]) -> dict[str, float]:
-    """Estimate every holder's number of records from its noisy total and the sums of its tables."""
-    variances = [total.law.deviation**2, *(single.pooled.size * single.law.deviation**2 for single in singles)]
+def _records(
+    session: Session, counted: Mapping[str, float], total: Measurement, measured: Sequence[Measurement]
+) -> tuple[dict[str, float], float]:
+    """Estimate every holder's number of records from its noisy total and the sums of its tables, with its variance."""
+    if _number_is_public(session):
+        return dict(counted), 0.0
+    variances = [total.law.deviation**2, *(table.pooled.size * table.law.deviation**2 for table in measured)]
     weights = [1 / variance for variance in variances]
-    return {
-        name: max(1.0, float(np.average([number, *(single.tables[name].sum() for single in singles)], weights=weights)))
+    found = {
+        name: max(1.0, float(np.average([number, *(table.tables[name].sum() for table in measured)], weights=weights)))
         for name, number in counted.items()
     }
+    return found, 1 / sum(weights)
+
+
+def _read_off(
+    session: Session, counted: Mapping[str, float], total: Measurement, blocks: Sequence[Measurement]
+) -> tuple[dict[str, float], list[Measurement]]:
+    """Return every holder's number of records and the tables of single attributes, as blocks have them."""
+    records, variance = _records(session, counted, total, blocks)
+    alone = [margin(blocks, (attribute,)) for attribute in range(len(session.sizes))]
+    return records, [adding_up(table, records, variance=variance) for table in alone]
 
 
 def _round(
@@ -186,7 +232,7 @@ def _round(
     last = number == division.rounds - 1
     choosing, measuring = fraction * division.choosing, fraction * (1 - division.choosing)
     rng = np.random.default_rng(int(digest(session.holders.study.hash, f"round {number}")[:32], 16))
-    offers = _offers(session, belief, measuring, rng, number=number, holders=len(records))
+    offers = _offers(session, belief, measuring, rng, number=number, holders=len(records), in_pairs=not division.blocks)
     if not offers:
         return belief, left, False
     choice = Choice(
@@ -260,12 +306,21 @@ def _parts(fraction: Fraction, tables: Sequence[Axes]) -> list[int]:
 
 
 def _offers(
-    session: Session, belief: Belief, measuring: Fraction, rng: np.random.Generator, *, number: int, holders: int
+    session: Session,
+    belief: Belief,
+    measuring: Fraction,
+    rng: np.random.Generator,
+    *,
+    number: int,
+    holders: int,
+    in_pairs: bool,
 ) -> list[Offer]:
+    """Offer pairs, and interactions from the third round on, or once what is known is not ``in_pairs``, or nothing."""
     deviation = session.grant.law(measuring / len(session.sizes), holders=holders).deviation
     found = list(pairs(belief, deviation))
-    if len(session.sizes) > 2 and (number >= _INTERACTIONS_FROM or (number and not belief.known)):
-        found += interactions(belief, rng, fours=number >= _FOURS_FROM or not belief.known)
+    at_once = not in_pairs or not belief.known
+    if len(session.sizes) > 2 and (number >= _INTERACTIONS_FROM or (number and at_once)):
+        found += interactions(belief, rng, fours=number >= _FOURS_FROM or at_once)
     return found
 
 
