@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.proposals import Proposed
+from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.holder.consent import OfficersConsent
 from panbayes.consortium.holder.ledger.decisions import statement_after
+from panbayes.consortium.post.bodies import approval_statement
 from panbayes.consortium.post.keys import PublicKey
-from panbayes.consortium.post.proposal import approval_statement
 from panbayes.consortium.post.signatures import verify
 from panbayes.errors import InputError
 
 __all__ = ["consent_to", "statement_of"]
 
 
-def statement_of(holder: HolderFile, proposed: Proposed, *, declines: int = 0) -> str:
+def statement_of(holder: HolderFile, proposed: ProposedStudy, *, declines: int = 0) -> str:
     """Return the text that every officer signs, after the study was declined so often."""
     study = proposed.study
     until = study.about.until
@@ -30,7 +30,7 @@ def statement_of(holder: HolderFile, proposed: Proposed, *, declines: int = 0) -
     return statement_after(declines, statement)
 
 
-def consent_to(holder: HolderFile, proposed: Proposed) -> OfficersConsent:
+def consent_to(holder: HolderFile, proposed: ProposedStudy) -> OfficersConsent:
     """Return what has to be given before a study is answered."""
     return OfficersConsent(
         study=proposed.study.hash,
