@@ -12,7 +12,7 @@ import typer
 
 from panbayes.cli.arguments import AsJson
 from panbayes.cli.asking import ask, somebody_there
-from panbayes.cli.holder.options import CONFIG, Config, House, StudyName, house
+from panbayes.cli.holder.options import CONFIG, Config, House, StudyName, house, read_signature
 from panbayes.cli.text import complain, emit, working
 from panbayes.consortium.agent import decisions
 from panbayes.consortium.agent.configuration import HolderFile
@@ -22,7 +22,7 @@ from panbayes.consortium.agent.words import Account, Paragraph, consent_words
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger.stored_study import Promise, promise_of
 from panbayes.consortium.post.keys import PrivateKey
-from panbayes.consortium.post.signatures import MAX_SIGNATURE_BYTES, sign
+from panbayes.consortium.post.signatures import sign
 from panbayes.display import shortened
 from panbayes.errors import ExitCode, InputError, visible
 from panbayes.files import write_text
@@ -87,7 +87,7 @@ def approve(
                 f"  panbayes holder approve STUDY --signature {statement}.sig",
             ]
         elif signature is not None:
-            done = _take(opened, proposed, _read(signature), argument="--signature")
+            done = _take(opened, proposed, read_signature(signature), argument="--signature")
         elif key is not None:
             signed = _sign(opened, proposed, key, ask_first=not yes, look=not no_look)
             done = _take(opened, proposed, signed, argument="--key")
@@ -199,17 +199,6 @@ def _take(opened: House, proposed: ProposedStudy, signature: str, *, argument: s
     officer = decisions.approve(proposed, opened.holder, opened.ledger, signature, argument=argument)
     whose = "This officer has signed before: it counts once." if officer is None else f"Signed by {officer.name}."
     return [whose, *_told(opened.holder, position_of(proposed, opened.holder, opened.ledger))]
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_SIGNATURE_BYTES + 1).decode(errors="replace")
-    except OSError as error:
-        reason = (error.strerror or "unreadable").lower()
-        raise InputError(
-            "--signature", found=f"{path} cannot be read ({reason})", remedy="give what ssh-keygen -Y sign wrote"
-        ) from None
 
 
 def _ask(holder: HolderFile, proposed: ProposedStudy, *, look: bool) -> None:

@@ -13,11 +13,11 @@ without panbayes, in the namespace ``panbayes-approval``.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.consenting import consent_to, statement_of
+from panbayes.consortium.agent.consenting import check_signature, consent_to, signed_by, statement_of
 from panbayes.consortium.agent.sections import Person
 from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.holder.ledger.attempts import Attempt
@@ -95,15 +95,8 @@ def position_of(proposed: ProposedStudy, holder: HolderFile, ledger: Ledger) -> 
 
 
 def _signed(proposed: ProposedStudy, holder: HolderFile, history: list[Event]) -> tuple[Person, ...]:
-    """Return the officers whose approvals of this letter stand, each judged as the gate judges them."""
-    stands = standing(history)
-    statement = statement_of(holder, proposed, declines=stands.declines)
-    consent = replace(consent_to(holder, proposed), required=1, until=None, statement=statement)
-    return tuple(
-        officer
-        for officer in holder.officers
-        if replace(consent, officers=(officer.key.line,)).follows_from(stands.approvals)
-    )
+    """Return the officers whose approvals of this letter stand."""
+    return signed_by(holder, consent_to(holder, proposed), history)
 
 
 def statement_now(proposed: ProposedStudy, holder: HolderFile, ledger: Ledger) -> str:
@@ -121,23 +114,13 @@ def approve(
     ``argument`` names the signature in errors.
     """
     statement = statement_now(proposed, holder, ledger)
-    key = signer(signature)
-    officer = None if key is None else holder.officer(key)
-    if key is None:
-        raise InputError(argument, found="is no signature", remedy="give what `ssh-keygen -Y sign` wrote")
-    if officer is None:
-        raise InputError(
-            argument,
-            found=f"is of the key {key.fingerprint}, which is no officer's here",
-            remedy=f"let an officer of {holder.file} sign",
-        )
-    if not verify(key, "panbayes-approval", statement.encode(), signature):
-        raise InputError(
-            argument,
-            found=f"is not {officer.name}'s signature under this approval",
-            remedy="sign the statement that `panbayes holder approve STUDY --statement FILE` writes now, "
-            "with `ssh-keygen -Y sign -n panbayes-approval`",
-        )
+    key, officer = check_signature(
+        holder,
+        statement,
+        signature,
+        argument=argument,
+        remedy="sign the statement that `panbayes holder approve STUDY --statement FILE` writes now",
+    )
     with ledger.transaction() as transaction:
         before = _signed(proposed, holder, transaction.events.decisions(proposed.study.hash))
         if officer not in before:
