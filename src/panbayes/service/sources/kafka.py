@@ -12,8 +12,9 @@ once; and once more when it does.
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ _AT_ONCE: Final = 5_000
 _ANSWER: Final = 5.0
 """Seconds that an answer of the broker may take."""
 
+_SHOWN: Final = ("OAUTHBEARER", "PLAIN")
+_HERE: Final = re.compile(r"localhost|127\.[0-9.]+|\[::1\]")
 _ALLOWED: Final = ("client.id", "sasl.", "security.", "ssl.")
 
 
@@ -79,6 +82,7 @@ class KafkaSource(Brokered):
         secrets = {}
         if self.settings is not None:
             secrets = _read_settings(around.folder / check_path(self.settings, argument="settings"))
+            _check_sealed(secrets, self.servers)
         link = KafkaLink(self, secrets, around.say)
         around.say(f"taking lines from {self.describe()}")
         return await Broker(feed, link, around, name="kafka", server=self.servers).begun()
@@ -284,6 +288,19 @@ def _read_settings(path: Path) -> dict[str, str]:
             )
         found[name] = value
     return found
+
+
+def _check_sealed(settings: Mapping[str, str], servers: str) -> None:
+    """Refuse to show a password or a token to another machine without TLS; other mechanisms show none."""
+    protocol = settings.get("security.protocol", "").lower()
+    mechanism = settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "")).upper()
+    hosts = [one.strip().rpartition("://")[2].rpartition(":")[0] for one in servers.split(",")]
+    if protocol == "sasl_plaintext" and mechanism in _SHOWN and not all(map(_HERE.fullmatch, hosts)):
+        raise InputError(
+            "settings",
+            found=f"a password or token ({mechanism}) would be shown without TLS",
+            remedy="give security.protocol=sasl_ssl, or a mechanism that shows none, such as SCRAM-SHA-512",
+        )
 
 
 KAFKA: Final = SourceKind("kafka", "messages of a Kafka topic", KafkaSource, repeats=True)
