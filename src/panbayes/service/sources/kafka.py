@@ -38,6 +38,9 @@ _AT_ONCE: Final = 5_000
 _ANSWER: Final = 5.0
 """Seconds that an answer of the broker may take."""
 
+_SOON: Final = 1.0
+"""Seconds after which a refusal is told; a broker that has not answered is given the rest of :data:`_ANSWER`."""
+
 _SHOWN: Final = ("OAUTHBEARER", "PLAIN")
 _HERE: Final = re.compile(r"localhost|127\.[0-9.]+|\[::1\]")
 _ALLOWED: Final = ("client.id", "sasl.", "security.", "ssl.")
@@ -152,34 +155,23 @@ class KafkaLink:
 
     def open(self) -> None:
         """See that the broker and the topic are there, and begin where the group stands."""
-        from confluent_kafka import KafkaException, TopicPartition
+        from confluent_kafka import TopicPartition
 
-        self._refused = False
-        try:
-            topic = self._consumer.list_topics(self._source.topic, timeout=_ANSWER).topics[self._source.topic]
-        except KafkaException:
-            self._hear(0)
-            if self._refused:
-                raise InputError(
-                    "settings",
-                    found=f"{self._source.servers} refuses this client",
-                    remedy="give a file with what it asks for, such as sasl.password and ssl.ca.location",
-                ) from None
-            raise LostError from None
+        there = self._partitions()
         self._down = False
-        if topic.error is not None or not topic.partitions:
+        if not there:
             raise InputError(
                 "topic",
                 found=f'{self._source.servers} has no topic "{self._source.topic}"',
                 remedy="make it, or let this client read it",
             )
-        wanted = self._source.partitions or tuple(topic.partitions)
+        wanted = self._source.partitions or there
         for number in wanted:
-            if number not in topic.partitions:
+            if number not in there:
                 raise InputError(
                     "partitions",
                     found=f'topic "{self._source.topic}" has no partition {number}',
-                    remedy=f"give some of 0 to {max(topic.partitions)}",
+                    remedy=f"give some of 0 to {max(there)}",
                 )
         if not self._assigned:
             partitions = [TopicPartition(self._source.topic, number) for number in sorted(set(wanted))]
@@ -187,6 +179,28 @@ class KafkaLink:
             self._assigned = True
             if self._source.delete:
                 self._delete_committed(partitions)
+
+    def _partitions(self) -> tuple[int, ...]:
+        """Ask for the topic, which has none if it is not there.
+
+        A refusal is told soon, though the client would go on trying.
+        """
+        from confluent_kafka import KafkaException
+
+        self._refused = False
+        for seconds in (_SOON, _ANSWER - _SOON):
+            try:
+                topic = self._consumer.list_topics(self._source.topic, timeout=seconds).topics[self._source.topic]
+                return () if topic.error is not None else tuple(topic.partitions)
+            except KafkaException:
+                self._hear(0)
+            if self._refused:
+                raise InputError(
+                    "settings",
+                    found=f"{self._source.servers} refuses this client",
+                    remedy="give a file with what it asks for, such as sasl.password and ssl.ca.location",
+                )
+        raise LostError
 
     def take(self) -> Messages:
         """Return what is there, after a wait for the first."""
