@@ -101,6 +101,17 @@ def test_no_room_without_a_name_of_its_own() -> None:
 SIMULATIONS = {"dp/simulated.py"}
 
 
+def test_a_proposal_is_what_a_holder_asks_its_own_records_for_and_nothing_else() -> None:
+    rooms = ("consortium/holder/", "cli/schema/")
+    named = [
+        path.relative_to(SOURCE).as_posix()
+        for path in MODULES
+        if not path.relative_to(SOURCE).as_posix().startswith(rooms)
+        and ("proposal" in path.stem or re.search(r"(?i)(class|def) +\w*proposal", path.read_text(encoding="utf-8")))
+    ]
+    assert not named, "a study is proposed by a letter with a body, a draft is suggested"
+
+
 def test_no_seedable_randomness_or_pickle_where_noise_is_drawn() -> None:
     for path in MODULES:
         place = path.relative_to(SOURCE).as_posix()

@@ -2,7 +2,7 @@
 
 A file is written under a temporary name beside its own, synced, and only then given its name; the folder is synced
 after that, so that the name survives a power cut too. :func:`output_file` replaces what was there,
-:func:`new_file` never does.
+:func:`new_file` never does. :func:`nameless_file` is for what must not lie about under any name before it is whole.
 
 What may be replaced is a regular file that nobody depends on (:func:`check_output`). Links are refused rather than
 followed: to replace one would cut it, and to follow it would write where somebody else pointed.
@@ -21,13 +21,14 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from panbayes.errors import InputError
 
 __all__ = [
     "check_output",
     "check_path",
+    "nameless_file",
     "new_file",
     "output_file",
     "remove_unfinished",
@@ -90,6 +91,34 @@ def new_file(path: Path) -> Iterator[Path]:
         yield temporary
         sync(temporary)
         path.hardlink_to(temporary)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def nameless_file(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file of mode 0600 that has no name yet; when the block ends well, give it the name ``path`` durably.
+
+    Whoever is killed while it is written leaves nothing. Where the file system knows only files with names, it has a
+    temporary one, and those that were left of ``path`` are removed first: nobody else may be writing the same.
+    Raises what :func:`new_file` does.
+    """
+    for left in unfinished_names(path):
+        left.unlink(missing_ok=True)
+    handle = _open_nameless(path.parent)
+    if handle is None:
+        with new_file(path) as temporary, temporary.open("wb") as file:
+            yield file
+        return
+    with os.fdopen(handle, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(handle)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            # Only with a folder of the source, which its path makes no use of, is the link in it followed.
+            os.link(_number_of(handle), path, src_dir_fd=folder, follow_symlinks=True)
+        finally:
+            os.close(folder)
     sync_folder(path.parent)
 
 
@@ -280,3 +309,20 @@ def _unfinished(target: Path) -> Iterator[Path]:
 def _create(path: Path, *, mode: int) -> None:
     """Create an empty file; the umask applies to its ``mode``."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+
+
+def _open_nameless(folder: Path) -> int | None:
+    """Open a file without a name in a folder, None where none can be opened there or given a name later."""
+    try:
+        handle = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
+    except (AttributeError, OSError):  # Whatever else is wrong with the folder shows when a file with a name is made.
+        return None
+    if not _number_of(handle).exists():
+        os.close(handle)
+        return None
+    return handle
+
+
+def _number_of(handle: int) -> Path:
+    """Return the path by which an open file can be reached without a name."""
+    return Path(f"/proc/self/fd/{handle}")

@@ -77,3 +77,54 @@ def test_a_database_is_not_replaced_by_what_is_made_of_it(folder: Path) -> None:
     done = run_here("schema", "draft", address, "-o", file, folder=folder)
     assert done.returncode == 2
     assert Path(file).stat().st_size > 1000
+
+
+WORD = "geheim"
+WITH_PASSWORD = f"postgresql://me:{WORD}@db/clinic?table=people"
+HOLDER = f'version = 1\nname = "n"\nkey = "n.key"\ncap = 3\n[source]\nurl = "{WITH_PASSWORD}"\n'
+
+
+@pytest.mark.parametrize(
+    ("argument", "command"),
+    [
+        ("--holder north", ("learn", "study.toml", "--holder", f"north={WITH_PASSWORD}", "-o", "model.json")),
+        ("DATA", ("schema", "check", "clinic.toml", WITH_PASSWORD)),
+        ("DATA", ("schema", "draft", WITH_PASSWORD, "-o", "draft.toml")),
+        ("DATA", ("score", "model.json", WITH_PASSWORD)),
+        ("DATA", ("classify", "model.json", WITH_PASSWORD, "--target", "sex", "-o", "out.csv")),
+        ("--source", ("holder", "dataset", "declare", "north", "--fixed", "--source", WITH_PASSWORD, "--state", ".")),
+        (
+            "--source",
+            ("holder", "init", "--name", "n", "--cap", "3", "--officer", "m=m.pub", "--source", WITH_PASSWORD),
+        ),
+        ("n.toml, line 6, source.url", ("holder", "pending", "--config", "n.toml")),
+    ],
+)
+def test_a_password_in_an_address_is_not_repeated_and_the_argument_is_the_one_that_was_given(
+    argument: str, command: tuple[str, ...], folder: Path
+) -> None:
+    (folder / "n.toml").write_text(HOLDER)
+    run_here("keygen", "m", folder=folder)
+    done = run_here(*command, folder=folder)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {argument}: a postgresql address holds a password; take it out"), done.stderr
+    assert WORD not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("learn", "study.toml", "--holder", f"={WITH_PASSWORD}", "-o", "model.json"),
+        ("learn", "study.toml", "--holder", "north=plain.csv", f"south={WITH_PASSWORD}", "-o", "model.json"),
+        ("holder", "ledger", "show", WITH_PASSWORD),
+        ("schema", "bounds", WITH_PASSWORD, "size", "--epsilon", "1"),
+        ("show", WITH_PASSWORD),
+        ("show", f"postgresql://me:{WORD}@{WORD}@db/clinic"),
+    ],
+)
+def test_an_address_where_none_is_known_is_repeated_without_its_password(
+    command: tuple[str, ...], folder: Path
+) -> None:
+    done = run_here(*command, folder=folder)
+    assert done.returncode == 2
+    assert WORD not in done.stdout + done.stderr, done.stderr

@@ -15,10 +15,10 @@ from panbayes.consortium.agreement.study import Study, dump_study
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.declaration import Dataset
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.post.bodies import StudyBody, encode
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
 from panbayes.consortium.post.letters import Header, Letter
-from panbayes.consortium.post.proposal import Proposal, encode
 from panbayes.schema.omop.features import FEATURE_FILE
 from panbayes.schema.schema import dump_schema
 from panbayes.tables.sources.file import File
@@ -82,7 +82,7 @@ def propose(folder: Path) -> None:
     study = Study("clinics", folder / "clinic.toml", epsilon=1)
     analyst = PrivateKey.load(folder / "uni.key", argument="uni")
     holder = PublicKey.load(folder / "north.pub", argument="north")
-    body = Proposal(dump_study(study), dump_schema(study.schema), {"north": holder.line}, analyst.public.line)
+    body = StudyBody(dump_study(study), dump_schema(study.schema), {"north": holder.line}, analyst.public.line)
     header = Header("study", study.hash, analyst.public.fingerprint, holder.fingerprint)
     Folder.at(folder / "post", make=True).put("to", "north", header, Letter(header, encode(body)).signed_by(analyst))
 

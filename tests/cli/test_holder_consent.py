@@ -26,7 +26,7 @@ from panbayes.consortium.post.words import words_of
 from panbayes.privacy.classes.pure import Pure
 from tests.cli.typing_person import at_terminal
 from tests.conftest import Panbayes
-from tests.consortium.agent.houses import SCHEMA, STUDY, TABLE, House, begin, key, letter, proposal
+from tests.consortium.agent.houses import SCHEMA, STUDY, TABLE, House, begin, key, letter, study_body
 
 CLINICS = STUDY.replace("three clinics", "clinics")
 TWO = {"mary": key("mary").public.line, "tom": key("tom").public.line}
@@ -44,7 +44,7 @@ def house(tmp_path: Path) -> House:
 
 def arrive(house: House, study: str = CLINICS, schema: str = SCHEMA) -> str:
     """Put a letter into the folder ``post`` of the house; return the hash of its study."""
-    given = letter(proposal(study, schema))
+    given = letter(study_body(study, schema))
     folder = Folder.at(house.folder / "post", make=True)
     folder.put("to", "north", Letter.decode(given.data).header, given)
     return Letter.decode(given.data).header.study

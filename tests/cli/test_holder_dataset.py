@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Panbayes
+from tests.consortium.holder.ledgers import edit
 
 TABLE = "patient,smokes\n" + "".join(f"p{number},no\n" for number in range(9))
 DECLARE = ("holder", "dataset", "declare", "north", "--source", "north.csv", "--state", "state")
@@ -76,3 +77,15 @@ def test_a_dataset_that_is_not_there_is_refused(verb: str, panbayes: Panbayes) -
 
 def test_without_datasets_the_list_says_so(panbayes: Panbayes) -> None:
     assert panbayes("holder", "dataset", "list", "--state", "state").stdout.endswith("no dataset is declared.\n")
+
+
+def test_verify_says_of_what_register_it_cannot_tell_who_is_missing(panbayes: Panbayes, tmp_path: Path) -> None:
+    verify = ("holder", "ledger", "verify", "north", "--state", "state")
+    panbayes(*DECLARE, "--unit", "patient", "--changing", "--blocks", "yearly")
+    assert "register" not in panbayes(*verify).stdout, "nobody is in it"
+    panbayes("holder", "dataset", "refresh", "north", "--state", "state")
+    assert "register" not in panbayes(*verify).stdout
+    (path,) = (tmp_path / "state").rglob("*.ledger")
+    edit(path, "DELETE FROM meta WHERE key = 'register'")
+    told = panbayes(*verify)
+    assert (told.returncode, "whether somebody is missing from it cannot be told" in told.stdout) == (0, True)

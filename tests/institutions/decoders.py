@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.proposals import NotArrivedError, read_study_letter
+from panbayes.consortium.agent.study_letters import NotArrivedError, read_study_letter
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.desk.roster import Roster
-from panbayes.consortium.post.keys import PublicKey
-from panbayes.consortium.post.letters import KINDS, Header, Kind, Letter, LetterError, Signed
-from panbayes.consortium.post.proposal import (
+from panbayes.consortium.post.bodies import (
     Approval,
     OfficerSignature,
-    Proposal,
+    StudyBody,
     approval_statement,
     decode_approval,
-    decode_proposal,
+    decode_study,
     encode,
 )
+from panbayes.consortium.post.keys import PublicKey
+from panbayes.consortium.post.letters import KINDS, Header, Kind, Letter, LetterError, Signed
 from panbayes.consortium.post.requests import ACTIONS, CHALLENGE, Poll, Request
 from panbayes.consortium.post.sealing import open_sealed, seal, sealing_key
 from panbayes.consortium.post.signatures import sign, signer, verify
@@ -100,9 +100,9 @@ def _signature(data: bytes) -> bytes | None:
     return whole.encode()
 
 
-def _proposal(data: bytes) -> bytes | None:
+def _study_body(data: bytes) -> bytes | None:
     with suppress(LetterError):
-        return encode(decode_proposal(data))
+        return encode(decode_study(data))
     return None
 
 
@@ -178,14 +178,14 @@ def _requests() -> list[bytes]:
     return found
 
 
-def _of_proposals() -> tuple[Proposal, ...]:
+def _of_studies() -> tuple[StudyBody, ...]:
     keys = {"north": NORTH.public.line, "south": key_of("south").public.line}
     texts = (
         Terms().study(),
         Terms("adaptive", lines='delta = 1e-9\n[about]\npurpose = "Why?"\nuntil = "2027-03-01"\n').study(),
     )
     return tuple(
-        Proposal(study, schema, keys, ANALYST.public.line, sealing)
+        StudyBody(study, schema, keys, ANALYST.public.line, sealing)
         for study, schema, sealing in zip(texts, (SCHEMA, SCHEMA), ("", sealing_key(ANALYST)), strict=True)
     )
 
@@ -210,26 +210,26 @@ def studies_of(folder: Path) -> Reader:
     save(folder, "north")
     (folder / "holder.toml").write_text(holder_file("north", Terms(), "http://localhost:1"))
     holder = HolderFile.load(folder / "holder.toml")
-    sample = _of_proposals()[1]
+    sample = _of_studies()[1]
 
     def read(data: bytes) -> bytes | None:
         study, _, schema = data.decode(errors="replace").partition("\x1e")
-        body = encode(Proposal(study, schema, sample.holders, sample.analyst, sample.sealing))
+        body = encode(StudyBody(study, schema, sample.holders, sample.analyst, sample.sealing))
         with suppress(InputError, NotArrivedError):
             number = Study.parse(study, schema=Schema.parse(schema, source="schema"), source="study").hash
             letter = Letter(Header("study", number, ANALYST.public.fingerprint, NORTH.public.fingerprint), body)
             found = read_study_letter(letter.signed_by(ANALYST), holder)
-            assert (found.study.hash, encode(found.proposal)) == (number, body)
+            assert (found.study.hash, encode(found.body)) == (number, body)
             return f"{study}\x1e{schema}".encode()
         return None
 
-    texts = [f"{one.study}\x1e{one.schema}".encode() for one in _of_proposals()]
+    texts = [f"{one.study}\x1e{one.schema}".encode() for one in _of_studies()]
     return Reader("studies", texts, read, canonical=False)
 
 
 def readers(folder: Path) -> list[Reader]:
     """Return every reader; the holder's file of one lies in ``folder``."""
-    proposals = [encode(proposal) for proposal in _of_proposals()]
+    bodies = [encode(one) for one in _of_studies()]
     letters = [Letter(_header(kind), b"\0body\n" * 5).encode() for kind in KINDS]
     north, south = NORTH.public.line, key_of("south").public.line
     rosters = (
@@ -241,7 +241,7 @@ def readers(folder: Path) -> list[Reader]:
         Reader("letters", letters, _letter),
         Reader("signed letters", [letters[KINDS.index("question")]], _signed_letter),
         Reader("signatures", [sign(NORTH, "panbayes-answer", b"letter").encode()], _signature, canonical=False),
-        Reader("proposals", proposals, _proposal),
+        Reader("study bodies", bodies, _study_body),
         Reader("approvals", _approvals(), _approval),
         Reader("questions", [codec.encode(one) for one in examples.QUESTIONS.values()], _question, WORDS),
         Reader("replies", [codec.encode(one) for one in examples.REPLIES.values()], _reply, WORDS),

@@ -9,7 +9,7 @@ import pytest
 from tests.institutions.decoders import fuzz, readers
 
 NAMES = (
-    "letters", "signed letters", "signatures", "proposals", "approvals", "questions", "replies", "keys", "rosters",
+    "letters", "signed letters", "signatures", "study bodies", "approvals", "questions", "replies", "keys", "rosters",
     "polls", "requests", "sealed bodies", "studies",
 )  # fmt: skip
 

@@ -19,9 +19,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from panbayes.consortium.post.bodies import decode_study, encode
 from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.letters import Header, Letter, Signed, stem_of
-from panbayes.consortium.post.proposal import decode_proposal, encode
 from panbayes.consortium.post.signatures import Namespace, sign
 from panbayes.consortium.protocol import codec
 from panbayes.consortium.protocol.codec import decode_question, decode_reply
@@ -192,18 +192,18 @@ def hostile_studies(stage: Stage) -> None:
     """Put letters that propose what cannot be proposed."""
     (known,) = stage.folder.glob("*.study")
     honest, analyst = Letter.decode(known.read_bytes()), key_of("analyst")
-    proposal = decode_proposal(honest.body)
+    known_body = decode_study(honest.body)
     bodies = [
         b"[" * 100_000,
         b'{"study":' * 50_000,
-        encode(msgspec.structs.replace(proposal, study="= " * 100_000)),
-        encode(msgspec.structs.replace(proposal, schema="a = [" + "[" * 100_000)),
-        encode(msgspec.structs.replace(proposal, schema="x.y." * 20_000 + "z = 1")),
-        encode(msgspec.structs.replace(proposal, schema=SCHEMA.replace("[0, 40, 65, 120]", "[0, 1e300]"))),
-        encode(msgspec.structs.replace(proposal, study=proposal.study.replace("clinic.toml", "/etc/passwd"))),
-        encode(msgspec.structs.replace(proposal, study=Terms("non-private").study("open"))),
-        encode(msgspec.structs.replace(proposal, holders={"south": key_of("south").public.line})),
-        encode(msgspec.structs.replace(proposal, analyst=RIVAL.public.line)),
+        encode(msgspec.structs.replace(known_body, study="= " * 100_000)),
+        encode(msgspec.structs.replace(known_body, schema="a = [" + "[" * 100_000)),
+        encode(msgspec.structs.replace(known_body, schema="x.y." * 20_000 + "z = 1")),
+        encode(msgspec.structs.replace(known_body, schema=SCHEMA.replace("[0, 40, 65, 120]", "[0, 1e300]"))),
+        encode(msgspec.structs.replace(known_body, study=known_body.study.replace("clinic.toml", "/etc/passwd"))),
+        encode(msgspec.structs.replace(known_body, study=Terms("non-private").study("open"))),
+        encode(msgspec.structs.replace(known_body, holders={"south": key_of("south").public.line})),
+        encode(msgspec.structs.replace(known_body, analyst=RIVAL.public.line)),
         bytes(33 * 2**20),
     ]
     for number, body in enumerate(bodies):

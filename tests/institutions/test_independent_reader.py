@@ -20,7 +20,10 @@ from tests.institutions.parties import Consortium, Terms, key_of
 
 READER = ROOT / "tests" / "consortium" / "holder" / "independent_reader.py"
 
-pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not here: install OpenSSH")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not here: install OpenSSH"),
+    pytest.mark.xdist_group("independent-reader"),
+]
 
 
 @pytest.fixture(scope="module")

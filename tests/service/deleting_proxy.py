@@ -15,9 +15,9 @@ import time
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["DeletingProxy"]
+__all__ = ["API_VERSIONS", "DeletingProxy", "frame", "framed", "offering"]
 
-_API_VERSIONS, _DELETE_RECORDS = 18, 21
+API_VERSIONS, _DELETE_RECORDS = 18, 21
 _HOST: Final = b"127.0.0.1"
 
 
@@ -51,25 +51,25 @@ class DeletingProxy:
 
     def _up(self, client: socket.socket, broker: socket.socket, kinds: dict[int, tuple[int, int]]) -> None:
         with suppress(OSError):
-            while message := _framed(client):
+            while message := framed(client):
                 kind, version, number = struct.unpack_from(">hhi", message)
                 if kind == _DELETE_RECORDS:
                     answer = self._deleted(message, version, number)
                     time.sleep(self.delay)
-                    client.sendall(_frame(answer))
+                    client.sendall(frame(answer))
                     self.answered += 1
                     continue
                 kinds[number] = kind, version
-                broker.sendall(_frame(message))
+                broker.sendall(frame(message))
         broker.close()
 
     def _down(self, broker: socket.socket, client: socket.socket, kinds: dict[int, tuple[int, int]]) -> None:
         with suppress(OSError):
-            while message := _framed(broker):
+            while message := framed(broker):
                 kind, version = kinds.pop(struct.unpack_from(">i", message)[0], (0, 0))
                 theirs, ours = (_HOST + struct.pack(">i", port) for port in (self._broker, self.port))
                 message = message.replace(theirs, ours)
-                client.sendall(_frame(_can_delete(message, version) if kind == _API_VERSIONS else message))
+                client.sendall(frame(offering(message, version, _DELETE_RECORDS) if kind == API_VERSIONS else message))
         client.close()
 
     def _deleted(self, message: bytes, version: int, number: int) -> bytes:
@@ -101,21 +101,23 @@ class DeletingProxy:
             one.close()
 
 
-def _can_delete(message: bytes, version: int) -> bytes:
-    """Add DeleteRecords, versions 0 and 1, to a list of what a broker can do."""
-    entry = struct.pack(">hhh", _DELETE_RECORDS, 0, 1)
+def offering(message: bytes, version: int, *kinds: int) -> bytes:
+    """Add kinds of requests, of versions 0 and 1, to a list of what a broker can do."""
+    entries = [struct.pack(">hhh", kind, 0, 1) for kind in kinds]
     if version < 3:
         (count,) = struct.unpack_from(">i", message, 6)
-        return message[:6] + struct.pack(">i", count + 1) + entry + message[10:]
-    assert message[6] < 127, "the list is longer than one byte says"
-    return message[:6] + bytes([message[6] + 1]) + entry + b"\0" + message[7:]
+        return message[:6] + struct.pack(">i", count + len(kinds)) + b"".join(entries) + message[10:]
+    assert message[6] + len(kinds) < 128, "the list is longer than one byte says"
+    return message[:6] + bytes([message[6] + len(kinds)]) + b"".join(entry + b"\0" for entry in entries) + message[7:]
 
 
-def _frame(message: bytes) -> bytes:
+def frame(message: bytes) -> bytes:
+    """Write a message with its length."""
     return struct.pack(">i", len(message)) + message
 
 
-def _framed(connection: socket.socket) -> bytes:
+def framed(connection: socket.socket) -> bytes:
+    """Read a message; nothing where the connection has ended."""
     head = _exactly(connection, 4)
     return _exactly(connection, struct.unpack(">i", head)[0]) if head else b""
 

@@ -34,9 +34,9 @@ def test_more_connections_than_open_files_do_not_end_the_service(tmp_path: Path)
     with running(tmp_path, HTTP, open_files=200) as service:
         idle = [connect(service.port(what)) for _ in range(300) for what in ("taking lines at", "showing releases at")]
         try:
-            time.sleep(2.5)  # two beats, a release and its file
+            time.sleep(1.5)  # beats, a release and its file
             density(tmp_path / "a.state")
-            time.sleep(2.5)
+            time.sleep(1.5)
             assert service.process.poll() is None, service.told
         finally:
             for connection in idle:
@@ -73,7 +73,7 @@ def test_a_body_that_is_coming_when_the_service_stops_is_turned_away(tmp_path: P
 
 def test_a_release_that_cannot_be_written_ends_the_service_and_what_was_answered_counts(tmp_path: Path) -> None:
     open_state(tmp_path / "a.state")
-    with running(tmp_path, f"beat = 4.0\n{HTTP}") as service, connect(service.port("taking lines at")) as connection:
+    with running(tmp_path, f"beat = 2.0\n{HTTP}") as service, connect(service.port("taking lines at")) as connection:
         service.post(b"")
         (tmp_path / "releases").rmdir()
         (tmp_path / "releases").write_bytes(b"")

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 from panbayes import DistinctCounter
 from panbayes.errors import InputError
 from panbayes.service import broker
+from panbayes.service.sources import kafka
 from panbayes.service.sources.kafka import KafkaLink, KafkaSource
 from panbayes.stream.distinct_estimate import DistinctEstimate
 from panbayes.stream.release import combine
@@ -147,6 +148,14 @@ def test_named_partitions_alone_are_read(tmp_path: Path, cluster: KafkaCluster) 
     asyncio.run(run())
 
 
+@contextmanager
+def impatient() -> Iterator[None]:
+    """Give a broker that will not answer less time for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kafka, "_ANSWER", 2.0)
+        yield
+
+
 def test_a_broker_that_vanishes_is_lost_once_and_found_again(tmp_path: Path) -> None:
     with kafka_cluster() as cluster:
         cluster.make("visits")
@@ -156,7 +165,8 @@ def test_a_broker_that_vanishes_is_lost_once_and_found_again(tmp_path: Path) -> 
                 cluster.send("visits", [ids(i, i + 1) for i in range(300)])
                 await taken.until(lambda: len(taken.seen) == 300, beating=False)
                 cluster.hang_up()
-                await taken.until(lambda: len(taken.told) > 1)
+                with impatient():
+                    await taken.until(lambda: len(taken.told) > 1)
                 await asyncio.sleep(1)
                 cluster.answer()
                 cluster.send("visits", [ids(300, 400)])
@@ -169,8 +179,9 @@ def test_a_broker_that_vanishes_is_lost_once_and_found_again(tmp_path: Path) -> 
             assert taken.ended == []
             # A broker that is gone when the service starts and when it stops is waited for, and not for long.
             cluster.hang_up()
-            async with taking(source(cluster, "visits"), tmp_path) as taken:
-                assert taken.told[1:] == [f"kafka: lost {cluster.servers}; trying again"]
+            with impatient():
+                async with taking(source(cluster, "visits"), tmp_path) as taken:
+                    assert taken.told[1:] == [f"kafka: lost {cluster.servers}; trying again"]
 
         asyncio.run(run())
 
@@ -189,7 +200,7 @@ def test_what_was_fetched_when_the_broker_vanishes_is_not_passed_over() -> None:
             time.sleep(1.5)
             # Nobody answers, and what was fetched lies in the client.
             for _ in range(2):
-                with pytest.raises(broker.LostError):
+                with impatient(), pytest.raises(broker.LostError):
                     link.open()
             cluster.answer()
             wait_for(lambda: _opens(link))

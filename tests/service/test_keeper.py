@@ -149,6 +149,23 @@ def test_a_release_that_a_crash_kept_from_being_published_is_published_at_the_ne
     keeper.close()
 
 
+def test_a_release_that_could_not_be_published_is_so_before_the_next_takes_its_place(
+    tmp_path: Path, clock: list[float]
+) -> None:
+    StreamEstimator.create(tmp_path / "a.state", 1_000, Density(), epsilon=60, releases=3, at="daily").close()
+    keeper = Keeper(service(tmp_path), lambda _line: None)
+    (tmp_path / "releases").rmdir()
+    clock[0] += DAY
+    with pytest.raises(InputError, match="cannot be written"):
+        keeper.release()
+    keeper.close()
+    clock[0] += DAY
+    keeper = Keeper(service(tmp_path), lambda _line: None)
+    keeper.release()
+    assert [one[:2] for one in published(tmp_path)] == [(0, 1), (0, 2)]
+    keeper.close()
+
+
 def test_what_is_published_is_the_release_itself_for_other_programs(tmp_path: Path, panbayes: Panbayes) -> None:
     with StreamEstimator.create(tmp_path / "a.state", 1_000, Density(), epsilon=60) as estimator:
         estimator.update(range(300))

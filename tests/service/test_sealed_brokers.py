@@ -16,9 +16,11 @@ import pytest
 from panbayes.consortium.desk.certificate import make_certificate
 from panbayes.errors import InputError
 from panbayes.service.source import Declared
+from panbayes.service.sources.kafka import KafkaSource
 from panbayes.service.sources.nats import NatsSource
 from panbayes.service.sources.redis import RedisSource
-from tests.service.brokers import NatsServer, RedisServer, ids, nats_server, redis_server
+from tests.service.brokers import KafkaCluster, NatsServer, RedisServer, ids, nats_server, redis_server
+from tests.service.sealed_kafka import Eavesdropper, SealedProxy
 from tests.service.taking import taking
 
 SECRET = "-".join(("very", "secret", "password"))
@@ -180,3 +182,78 @@ def test_no_password_is_sent_without_tls_where_the_address_says_tls(tmp_path: Pa
         source = NatsSource(server=f"tls://127.0.0.1:{port}", stream="VISITS", group="mine")
         refused(source, tmp_path, "no certificate for this name", NATS_USER="me", NATS_PASSWORD=SECRET)
     assert heard == []
+
+
+@pytest.fixture
+def kafka() -> Iterator[KafkaCluster]:
+    pytest.importorskip("confluent_kafka", reason="needs confluent-kafka")
+    cluster = KafkaCluster()
+    cluster.make("visits", 1)
+    cluster.send("visits", [ids(0, 50), ids(50, 100)])
+    yield cluster
+    cluster.close()
+
+
+@contextmanager
+def sealed_kafka(
+    kafka: KafkaCluster, certificate: tuple[Path, Path], *, sealed: bool = True
+) -> Iterator[tuple[SealedProxy, Eavesdropper]]:
+    """A broker that asks for a password, and somebody on the way to it; clients go by the latter."""
+    key, ca = certificate
+    proxy = SealedProxy(kafka.servers, certificate=ca, key=key, login=f"\0me\0{SECRET}".encode(), sealed=sealed)
+    between = Eavesdropper(proxy.port)
+    proxy.advertised = between.port
+    try:
+        yield proxy, between
+    finally:
+        between.close()
+        proxy.close()
+
+
+def kafka_source(folder: Path, port: int, *, host: str = "127.0.0.1", **settings: str) -> KafkaSource:
+    """A source whose settings stand in a file of its own."""
+    given = {"sasl.mechanisms": "PLAIN", "sasl.username": "me", "sasl.password": SECRET}
+    given |= {"security.protocol": "sasl_ssl"} | {name.replace("_", "."): value for name, value in settings.items()}
+    file = folder / "kafka.properties"
+    file.touch(mode=0o600)
+    file.write_text("".join(f"{name}={value}\n" for name, value in given.items() if value))
+    return KafkaSource(servers=f"{host}:{port}", topic="visits", group="mine", settings="kafka.properties")
+
+
+def test_kafka_with_tls_and_a_password(tmp_path: Path, certificate: tuple[Path, Path], kafka: KafkaCluster) -> None:
+    """The driver does both by itself: that it is told to is seen here, and what goes over the wire."""
+    ca = str(certificate[1])
+    with sealed_kafka(kafka, certificate) as (proxy, between):
+        for host, trusted in (("127.0.0.1", str(tmp_path / "other.pem")), ("localhost", ca)):
+            source = kafka_source(tmp_path, between.port, host=host, ssl_ca_location=trusted)
+            refused(source, tmp_path, "refuses this client")
+            assert proxy.shown == [], "whoever is not known for the broker is shown no password"
+        source = kafka_source(tmp_path, between.port, ssl_ca_location=ca, sasl_password=f"{SECRET}2")
+        refused(source, tmp_path, "refuses this client")
+        assert set(proxy.shown) == {f"\0me\0{SECRET}2".encode()}
+        source = kafka_source(tmp_path, between.port, ssl_ca_location=ca)
+        assert sorted(taken(source, tmp_path)) == list(range(100))
+        assert proxy.shown[-1] == f"\0me\0{SECRET}".encode()
+        assert between.heard
+        assert SECRET.encode() not in between.heard
+        assert b"visits" not in between.heard
+
+
+def test_no_password_goes_to_a_kafka_without_tls(
+    tmp_path: Path, certificate: tuple[Path, Path], kafka: KafkaCluster
+) -> None:
+    async def begin(source: KafkaSource) -> None:
+        async with taking(source, tmp_path) as found:
+            assert found.told[1:] == [f"kafka: lost {source.servers}; trying again"]
+
+    with sealed_kafka(kafka, certificate, sealed=False) as (proxy, between):
+        asyncio.run(begin(kafka_source(tmp_path, between.port, ssl_ca_location=str(certificate[1]))))
+        assert between.heard
+        assert (proxy.shown, SECRET.encode() in between.heard) == ([], False)
+        for protocol, mechanism in (("sasl_plaintext", "PLAIN"), ("SASL_PLAINTEXT", "OAUTHBEARER")):
+            given = {"security_protocol": protocol, "sasl_mechanisms": mechanism}
+            refused(kafka_source(tmp_path, 9092, host="db.example", **given), tmp_path, "would be shown without TLS")
+        # On this machine nobody listens: what is asked for is done.
+        source = kafka_source(tmp_path, between.port, security_protocol="sasl_plaintext")
+        assert sorted(taken(source, tmp_path)) == list(range(100))
+        assert SECRET.encode() in between.heard, "or the rest shows nothing"

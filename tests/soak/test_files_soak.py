@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from tests.tables.file_fuzz import run
+from tests.tables.test_csv_records import read_every_file
 
 pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="long: set PANBAYES_SOAK=1")
 
@@ -16,3 +18,8 @@ def test_changed_files_are_read_or_refused(start: int) -> None:
     wrong, peak = run(start, start + 3_000, seconds=1_200)
     assert wrong == []
     assert peak < 1_000
+
+
+@pytest.mark.parametrize(("fields", "letters", "length"), [(2, 'a",\n', 7), (2, '",\n', 8), (3, '",\n', 8)])
+def test_every_longer_file_is_read_by_the_rules(fields: int, letters: str, length: int, tmp_path: Path) -> None:
+    read_every_file(fields, letters, length, tmp_path / "t.csv")

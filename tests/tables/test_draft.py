@@ -19,7 +19,7 @@ from panbayes.errors import InputError
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit, dump_schema
 from panbayes.tables.check import check_table
-from panbayes.tables.draft import draft_schema, propose
+from panbayes.tables.draft import draft_schema, suggest
 from panbayes.tables.draft_choice import BINS
 from panbayes.tables.draft_summary import KEPT, ColumnSummary
 from panbayes.tables.sources.batch import Column
@@ -105,7 +105,7 @@ def test_dates_of_birth_become_ages() -> None:
     ],
 )
 def test_other_dates_are_left_out_with_the_format_to_declare(texts: list[str], told: str) -> None:
-    found = propose(pl.DataFrame({"d": texts, "x": ["a"] * len(texts)}), other=(), missing_values=(), unit_column=None)
+    found = suggest(pl.DataFrame({"d": texts, "x": ["a"] * len(texts)}), other=(), missing_values=(), unit_column=None)
     assert [a.name for a in found.attributes] == ["x"]
     assert found.left_out["d"].endswith(told)
 
@@ -123,7 +123,7 @@ def test_codes_of_public_lists_are_known() -> None:
             "drug": [f"A{i % 30:02}AA{i % 50:02}" for i in range(600)],
         }
     )
-    found = propose(frame, other=(), missing_values=(), unit_column=None)
+    found = suggest(frame, other=(), missing_values=(), unit_column=None)
     lists = {a.name: a.mapping for a in found.attributes}
     assert lists["medicine"] == Attribute("x", mapping="atc-groups").mapping
     assert lists["cause"] == Attribute("x", mapping="icd10-chapters").mapping
@@ -144,7 +144,7 @@ def test_a_few_words_among_numbers_count_as_missing() -> None:
     many = [str(i) for i in range(950)]
     attribute = drafted(pl.DataFrame({"x": [*many, *["<5"] * 50]})).attributes[0]
     assert (attribute.bins[0], attribute.bins[-1], attribute.missing) == (0, 950, "missing")
-    assert propose(
+    assert suggest(
         pl.DataFrame({"x": [*many, *(f"w{i}" for i in range(51))], "y": ["a"] * 1001}),
         other=(),
         missing_values=(),
@@ -156,7 +156,7 @@ def test_a_few_words_among_numbers_count_as_missing() -> None:
 def test_one_word_may_stand_in_every_second_place_of_numbers(gaps: int, binned: bool) -> None:
     """As SAS writes a dot where a number is missing."""
     frame = pl.DataFrame({"x": [*(str(i) for i in range(95)), *["."] * gaps]})
-    found = propose(frame, other=(), missing_values=(), unit_column=None)
+    found = suggest(frame, other=(), missing_values=(), unit_column=None)
     assert (len(found.attributes[0].bins) > 0, found.attributes[0].missing == "missing") == (binned, binned)
     if binned:
         assert 'some values are no numbers, such as ".", and count as missing' in found.remarks["x"]
@@ -171,21 +171,21 @@ def test_more_than_a_few_words_are_values_of_their_own() -> None:
 def test_a_few_words_among_dates_count_as_missing() -> None:
     days = [f"2024-01-{i % 28 + 1:02}" for i in range(95)]
     for words, period in ((5, "day"), (50, "day")):
-        found = propose(
+        found = suggest(
             pl.DataFrame({"d": [*days, *["unknown"] * words]}), other=(), missing_values=(), unit_column=None
         )
         assert found.attributes[0].period == period
         assert found.attributes[0].missing == "missing"
     german = [f"{i % 28 + 1:02}.01.2024" for i in range(95)]
     frame = pl.DataFrame({"d": [*german, *["unknown"] * 5], "x": ["a"] * 100})
-    assert propose(frame, other=(), missing_values=(), unit_column=None).left_out["d"].endswith('format = "%d.%m.%Y"')
+    assert suggest(frame, other=(), missing_values=(), unit_column=None).left_out["d"].endswith('format = "%d.%m.%Y"')
 
 
 def test_dates_that_are_written_in_several_ways_are_left_out() -> None:
     days = [dt.date(2024, 1, 1) + dt.timedelta(i) for i in range(90)]
     ways = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y")
     texts = [day.strftime(ways[i % 3]) for i, day in enumerate(days)]
-    found = propose(pl.DataFrame({"d": texts, "x": ["a"] * 90}), other=(), missing_values=(), unit_column=None)
+    found = suggest(pl.DataFrame({"d": texts, "x": ["a"] * 90}), other=(), missing_values=(), unit_column=None)
     assert found.left_out["d"] == "dates that are written in several ways: write them in one, best as 2024-12-31"
 
 
@@ -194,11 +194,11 @@ def test_numbers_with_units_are_pointed_at(form: str) -> None:
     for values in (30, 300):
         texts = [form.format(100 + i) for i in range(values)]
         frame = pl.DataFrame({"w": texts, "x": ["a"] * values})
-        found = propose(frame, other=(), missing_values=(), unit_column=None)
+        found = suggest(frame, other=(), missing_values=(), unit_column=None)
         told = (found.remarks if values == 30 else found.left_out)["w"]
         assert told == f'numbers with a unit, such as "{form.format(100)}"? Write the number alone, and it gets bins'
     codes = pl.DataFrame({"w": [f"{i:03}" for i in range(30)]})
-    assert not propose(codes, other=(), missing_values=(), unit_column=None).remarks
+    assert not suggest(codes, other=(), missing_values=(), unit_column=None).remarks
 
 
 def test_a_file_that_seems_to_be_read_otherwise_than_it_was_written_gets_advice(tmp_path: Path) -> None:
@@ -213,20 +213,20 @@ def test_a_file_that_seems_to_be_read_otherwise_than_it_was_written_gets_advice(
         path.write_bytes(content)
         if told is None:
             with pytest.raises(InputError, match="has no value in any column; see that its first line is the header"):
-                propose(path, other=(), missing_values=("",), unit_column=None)
+                suggest(path, other=(), missing_values=("",), unit_column=None)
         else:
-            advice = propose(path, other=(), missing_values=("",), unit_column=None).advice
+            advice = suggest(path, other=(), missing_values=("",), unit_column=None).advice
             assert [line[: len(told)] for line in advice] == ([told] if told else [])
 
 
 @pytest.mark.parametrize("name", ["SUBJID", "USUBJID", "id", "Patient-Nr", "Patientennummer", "patient_id", "mrn"])
 def test_names_of_columns_that_say_whom_a_record_belongs_to(name: str) -> None:
     ids = pl.DataFrame({name: [f"p{i // 2}" for i in range(60)], "sex": ["F", "M"] * 30})
-    found = propose(ids, other=(), missing_values=(), unit_column=None)
+    found = suggest(ids, other=(), missing_values=(), unit_column=None)
     assert found.advice
     assert [attribute.name for attribute in found.attributes] == ["sex"]
     assert found.left_out == {name: "it seems to say whom a record belongs to"}
-    kept = propose(ids, other=(), missing_values=(), unit_column=None, keep=(name,))
+    kept = suggest(ids, other=(), missing_values=(), unit_column=None, keep=(name,))
     assert [attribute.name for attribute in kept.attributes] == [name]
 
 
@@ -239,13 +239,13 @@ def test_a_unit_is_no_text() -> None:
 def test_whom_a_record_belongs_to_is_suggested() -> None:
     twice = [f"p{i // 2}" for i in range(800)]
     frame = pl.DataFrame({"patient_id": twice, "visit": [f"v{i}" for i in range(800)], "x": ["a", "b"] * 400})
-    found = propose(frame, other=(), missing_values=(), unit_column=None)
+    found = suggest(frame, other=(), missing_values=(), unit_column=None)
     assert found.advice == (
         '"patient_id" seems to say whom a record belongs to, and comes again: then draft with --unit "patient_id"',
     )
-    assert propose(frame, other=(), missing_values=(), unit_column="patient_id").advice == ()
+    assert suggest(frame, other=(), missing_values=(), unit_column="patient_id").advice == ()
     once = frame.with_columns(pl.Series("patient_id", [f"p{i}" for i in range(800)]))
-    assert propose(once, other=(), missing_values=(), unit_column=None).advice == ()
+    assert suggest(once, other=(), missing_values=(), unit_column=None).advice == ()
 
 
 def test_columns_are_chosen_freely() -> None:
@@ -275,7 +275,7 @@ def test_a_draft_is_the_same_in_one_batch_and_in_many(monkeypatch: pytest.Monkey
     whole = draft_schema(frame, name="t")
     monkeypatch.setattr("panbayes.tables.sources.batch.BATCH_RECORDS", 100)
     assert draft_schema(frame, name="t").text == whole.text
-    assert whole.proposal.advice, "a person's records may lie in different batches"
+    assert whole.suggestion.advice, "a person's records may lie in different batches"
 
 
 def test_the_sample_of_many_values_does_not_depend_on_batches() -> None:
@@ -397,7 +397,7 @@ def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
 
 
 def test_texts_that_say_true_and_false_are_not_drafted_as_numbers() -> None:
-    found = propose(pl.DataFrame({"x": ["True", "False"]}), other=(), missing_values=(), unit_column=None)
+    found = suggest(pl.DataFrame({"x": ["True", "False"]}), other=(), missing_values=(), unit_column=None)
     assert found.attributes[0].categories == ("False", "True")
 
 

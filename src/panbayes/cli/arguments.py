@@ -115,8 +115,12 @@ def data_file(
     no_header: bool = False,
     columns: str | None = None,
     sheet: str | None = None,
+    argument: str = "DATA",
 ) -> File | Address:
-    """Return a table: an address, or a file and how it is written, as the options say it."""
+    """Return a table: an address, or a file and how it is written, as the options say it.
+
+    ``argument`` is where it was given, which an error names.
+    """
     if is_address(given):
         options = {
             "encoding": encoding,
@@ -128,7 +132,7 @@ def data_file(
         for option, value in options.items():
             if value:
                 raise InputError(f"--{option}", found="is given for an address", remedy="leave it out: it is for files")
-        return Address.parse(given, argument="DATA")
+        return Address.parse(given, argument=argument)
     names: tuple[str, ...] | int = ()
     if columns is not None:
         if not no_header:
@@ -169,6 +173,7 @@ def holder_files(
         holder: data_file(
             table,
             no_header=no_header or any(value.startswith(f"{holder}=") for value in columns),
+            argument=f"--holder {holder}",
             **{option: by[holder] for option, by in said.items()},
         )
         for holder, table in given.items()

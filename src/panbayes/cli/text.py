@@ -37,6 +37,9 @@ __all__ = [
 HOLDER_ONLY: Final = "For the holder's eyes only"
 """How everything begins that was read off private records and was not made private."""
 
+_PASSWORD: Final = re.compile(r"(?<=:/)(/?[^\s/:@]*):[^\s/]*@")
+"""A user with a password in an address, also where a path has made one slash of two."""
+
 PATIENCE: Final = 2.0
 """Seconds before a bar appears."""
 
@@ -81,11 +84,14 @@ def _print(text: str) -> None:
 
 
 def complain(*lines: str) -> None:
-    """Print lines on standard error, if there is one that takes them."""
+    """Print lines on standard error, if there is one that takes them, without passwords of addresses that they quote.
+
+    An address may have been given where none is known, such as in the place of a file, which a message repeats.
+    """
     if sys.stderr is None:
         return
     try:
-        _write(sys.stderr, "\n".join(map(visible, lines)))
+        _write(sys.stderr, _PASSWORD.sub(r"\1:…@", "\n".join(map(visible, lines))))
     except OSError:
         # Nobody is left to tell.
         _discard(2)

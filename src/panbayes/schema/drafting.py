@@ -14,11 +14,11 @@ from typing import Protocol
 from panbayes.discovery import discover
 from panbayes.schema.attribute import Attribute
 
-__all__ = ["Drafter", "Propose", "drafter"]
+__all__ = ["Drafter", "Suggest", "drafter"]
 
 
-class Propose(Protocol):
-    """Proposes an attribute for every column of a file or data frame that a schema can describe."""
+class Suggest(Protocol):
+    """Suggests an attribute for every column of a file or data frame that a schema can describe."""
 
     def __call__(
         self,
@@ -30,7 +30,7 @@ class Propose(Protocol):
         keep: Sequence[str],
         drop: Sequence[str],
     ) -> tuple[Attribute, ...]:
-        """Propose attributes; those in ``other`` ("*" for all) get ``other``, the ``unit_column`` is left out.
+        """Suggest attributes; those in ``other`` ("*" for all) get ``other``, the ``unit_column`` is left out.
 
         Columns are those to ``keep``, all if none are named, but for those to ``drop``.
         """
@@ -40,7 +40,7 @@ class Propose(Protocol):
 class Drafter:
     """The offer to draft."""
 
-    propose: Propose
+    suggest: Suggest
 
 
 def drafter() -> Drafter:

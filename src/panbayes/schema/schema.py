@@ -201,7 +201,7 @@ class Schema:
         keep: Sequence[str] = (),
         drop: Sequence[str] = (),
     ) -> Schema:
-        """Propose a schema for a file or data frame. It is read off private data: its status is "draft".
+        """Suggest a schema for a file or data frame. It is read off private data: its status is "draft".
 
         Nothing is learned under it before a person has replaced what the data told by what is publicly known, and
         approved it: ``dataclasses.replace(schema, status="approved")``. Attributes that are kept as they are stay
@@ -220,7 +220,7 @@ class Schema:
                 "unit", found=f"found a {type(unit).__name__}", remedy='give a Unit, such as Unit("patient")'
             )
         column = unit.column if unit else None
-        attributes = drafter().propose(
+        attributes = drafter().suggest(
             data, other=other, missing_values=missing_values, unit_column=column, keep=keep, drop=drop
         )
         return cls(name, attributes, "draft", missing_values, unit)

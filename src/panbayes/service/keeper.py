@@ -69,10 +69,12 @@ class Keeper:
                 self._look(name, estimator)
 
     def _look(self, name: str, estimator: StreamEstimator[Answer]) -> None:
+        # What is not on the shelf yet first: a state keeps its last release alone.
+        self._publish(name, estimator)
         due = estimator.due()
         if due is not None and due.now:
             self._do(name, estimator)
-        self._publish(name, estimator)
+            self._publish(name, estimator)
         sequence, due = self._stores[name].sequence, estimator.due()
         if due is not None and due.backwards:
             self._say(f"{name}: the clock went back; nothing is due before {moment(due.next)}")

@@ -15,9 +15,10 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 from panbayes.errors import InputError
 from panbayes.kernel_cache import rest_compiler
@@ -30,6 +31,9 @@ from panbayes.service.source import Declared, Running, Say, Surroundings, source
 from panbayes.stream.ids.feeding import stream_format
 
 __all__ = ["serve"]
+
+_STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_WISHES: Final = (signal.SIGUSR1, signal.SIGUSR2)
 
 
 def serve(service: ServiceFile, say: Say) -> None:
@@ -83,10 +87,11 @@ class _Service:
 
     async def run(self) -> None:
         """Start everything, beat, and stop."""
+        with _signals(self._stopping.set):
+            await self._run()
+
+    async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, self._stopping.set)
 
         def end(error: BaseException | None) -> None:
             def stop() -> None:
@@ -146,6 +151,27 @@ class _Service:
     def _release(self) -> None:
         self.keeper.release()
         rest_compiler()
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Let signals that ask a process to end stop the service, once: from then on, and at its end, they change nothing.
+
+    Signals that other daemons take as a wish, such as to open their logs anew, would end this one, and are ignored.
+    """
+    loop = asyncio.get_running_loop()
+    stopping = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in stopping:
+        loop.add_signal_handler(number, stop)
+    for number in _WISHES:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number in stopping:
+            # The loop would leave the default behind, by which a second signal ends the process amid its last steps.
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _notify(text: str) -> None:

@@ -4,7 +4,7 @@ The draft saves typing, nothing more. Categories that occur once and the extreme
 facts, so the draft is marked ``status = "draft"``, says so in its first lines, and is refused by whatever learns. Every
 attribute is marked too, ``drafted = true``, so that approving it without a look shows.
 
-A table is read once, batch by batch, in bounded memory (:mod:`panbayes.tables.draft_summary`); what is proposed for a
+A table is read once, batch by batch, in bounded memory (:mod:`panbayes.tables.draft_summary`); what is suggested for a
 column is decided in :mod:`panbayes.tables.draft_choice`.
 """
 
@@ -25,7 +25,7 @@ from panbayes.tables.draft_summary import ColumnSummary
 from panbayes.tables.sources.dispatch import open_source
 from panbayes.tables.sources.file import is_file, name_of
 
-__all__ = ["DRAFTER", "Draft", "Proposal", "draft_schema", "propose"]
+__all__ = ["DRAFTER", "Draft", "Suggestion", "draft_schema", "suggest"]
 
 _HEADER: Final = (
     "DRAFT, read off private data. Do not share it, and do not learn under it as it stands.",
@@ -41,8 +41,8 @@ _HEADER: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """What is proposed: attributes, remarks about some of them, which columns are left out and why, and what to try."""
+class Suggestion:
+    """What is suggested: attributes, remarks about some, which columns are left out and why, and what to try."""
 
     attributes: tuple[Attribute, ...]
     remarks: Mapping[str, str]
@@ -52,10 +52,10 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The text of a draft schema, and the proposal it was written from."""
+    """The text of a draft schema, and the suggestion it was written from."""
 
     text: str
-    proposal: Proposal
+    suggestion: Suggestion
 
 
 def draft_schema(
@@ -75,7 +75,7 @@ def draft_schema(
     lists attributes that get ``other = true`` ("*" for all), beside those with more than a few texts; ``missing`` is
     declared where values are missing.
     """
-    found = propose(
+    found = suggest(
         source,
         other=other,
         missing_values=missing_values,
@@ -94,7 +94,7 @@ def _left_out(column: str, why: str) -> str:
     return f'left out: "{column}" ({why})' if column.strip() else f"left out: {why}"
 
 
-def propose(
+def suggest(
     source: object,
     *,
     other: Sequence[str],
@@ -104,8 +104,8 @@ def propose(
     drop: Sequence[str] = (),
     argument: str = "data",
     flag: str = "",
-) -> Proposal:
-    """Propose an attribute for every column that a schema can describe.
+) -> Suggestion:
+    """Suggest an attribute for every column that a schema can describe.
 
     ``argument`` names the data in errors; ``flag`` stands before the names of the other arguments.
     """
@@ -156,7 +156,7 @@ def propose(
         )
     advice = [] if unit_column is not None else [_unit_advice(column) for column in seen if person_column(seen[column])]
     advice += reading_advice(seen.values(), one_column=is_file(source) and len(opened.columns) == 1)
-    return Proposal(tuple(attributes), remarks, left_out, tuple(advice))
+    return Suggestion(tuple(attributes), remarks, left_out, tuple(advice))
 
 
 def _unit_advice(column: str) -> str:
@@ -169,7 +169,7 @@ def _check_columns(columns: Sequence[str], known: Sequence[str], *, argument: st
             raise InputError(argument, found=f'"{column}" is not a column of the data', remedy=nearest(column, known))
 
 
-def _propose_attributes(
+def _suggest_attributes(
     data: object,
     *,
     other: Sequence[str],
@@ -178,9 +178,9 @@ def _propose_attributes(
     keep: Sequence[str],
     drop: Sequence[str],
 ) -> tuple[Attribute, ...]:
-    found = propose(data, other=other, missing_values=missing_values, unit_column=unit_column, keep=keep, drop=drop)
+    found = suggest(data, other=other, missing_values=missing_values, unit_column=unit_column, keep=keep, drop=drop)
     return found.attributes
 
 
-DRAFTER: Final = Drafter(_propose_attributes)
+DRAFTER: Final = Drafter(_suggest_attributes)
 """What ``Schema.draft`` finds."""

@@ -1,4 +1,4 @@
-"""Which attribute a draft proposes for a column, by what was seen of it; and why it leaves one out."""
+"""Which attribute a draft suggests for a column, by what was seen of it; and why it leaves one out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPEN: Final = 5
 """More texts than that get ``other``: a longer list is hardly ever complete."""
 
 BINS: Final = 20
-"""About so many equal-width bins are proposed."""
+"""About so many equal-width bins are suggested."""
 
 _ODD: Final = 0.05
 """This share of a column of numbers or dates may be words: they count as missing."""
@@ -36,7 +36,7 @@ _WORDS: Final = 5
 """If there are no more words than these, they may be up to half of a column of numbers, such as a dot in each gap."""
 
 _ALIKE: Final = 0.9
-"""This share of a column's values must look like codes of a list for the list to be proposed."""
+"""This share of a column's values must look like codes of a list for the list to be suggested."""
 
 LETTERS: Final = 3
 """Codes of a column whose name says nothing must begin with so many different letters."""

@@ -2,7 +2,8 @@
 
 A file is the line ``panbayes codes 1``, a line of JSON (what it was kept for, the hash of the schema, how many
 attributes, records and persons there are and how wide a code is), the codes record by record, and the SHA-256 of all
-that. It is written whole or not at all, for its owner only. One that is cut short or damaged, or was
+that. It is written whole or not at all, for its owner only, and has no name before it is whole: who is killed leaves no
+records behind. One that is cut short or damaged, or was
 kept for something else, is no such file.
 """
 
@@ -17,7 +18,7 @@ from typing import IO, ClassVar, Final
 
 import numpy as np
 
-from panbayes.files import new_file
+from panbayes.files import nameless_file
 from panbayes.schema.schema import Schema
 from panbayes.tables.codes import Codes, code_type
 from panbayes.tables.counter import BlockCounter, Facts
@@ -73,6 +74,7 @@ class KeptTable(BlockCounter):
 def write_codes(path: Path, records: BlockCounter, *, purpose: str) -> None:
     """Keep the codes of records in a file, in the place of one that was there; they are on disk when this returns.
 
+    Nobody else may be keeping the same: the ledger's transaction sees to that.
     Raises :class:`OSError` as the system does.
     """
     facts = records.facts
@@ -86,7 +88,7 @@ def write_codes(path: Path, records: BlockCounter, *, purpose: str) -> None:
         "width": width,
     }
     path.unlink(missing_ok=True)
-    with new_file(path) as temporary, temporary.open("wb") as file:
+    with nameless_file(path) as file:
         digest = hashlib.sha256()
         for data in (_BEGINNING, f"{json.dumps(said, sort_keys=True)}\n".encode()):
             digest.update(data)

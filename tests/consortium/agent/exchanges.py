@@ -16,20 +16,20 @@ from panbayes.consortium.agent import decisions
 from panbayes.consortium.agent.answering import Agent, Did
 from panbayes.consortium.agent.carrier import FolderCarrier
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.proposals import Proposed
 from panbayes.consortium.agent.serving import answer_all
 from panbayes.consortium.agent.studies import Studies
+from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.agent.worker import Worker
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.post.bodies import StudyBody
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.letters import Header, Letter, Signed, stem_of
-from panbayes.consortium.post.proposal import Proposal
 from panbayes.consortium.post.sealing import sealing_key
 from panbayes.consortium.post.signatures import sign
 from panbayes.consortium.protocol.codec import decode_reply, encode
 from panbayes.consortium.protocol.envelope import Reply, question
 from panbayes.consortium.protocol.queries import Query, TablesQuery, ratio
-from tests.consortium.agent.houses import SCHEMA, House, key, letter, proposal, study_of
+from tests.consortium.agent.houses import SCHEMA, House, key, letter, study_body, study_of
 
 VOTING: Final = """\
 version = 1
@@ -75,21 +75,21 @@ class Exchange:
         return study_of(self.body)
 
     @property
-    def body(self) -> Proposal:
-        body = proposal(self.text, self.schema)
-        return Proposal(body.study, body.schema, body.holders, body.analyst, sealing_key(key("uni")))
+    def body(self) -> StudyBody:
+        body = study_body(self.text, self.schema)
+        return StudyBody(body.study, body.schema, body.holders, body.analyst, sealing_key(key("uni")))
 
     @property
     def carrier(self) -> FolderCarrier:
         return FolderCarrier(self.folder, self.holder.public)
 
-    def propose(self, **header: Any) -> Proposed:
+    def propose(self, **header: Any) -> ProposedStudy:
         """Put the letter that proposes the study into the folder, and keep it."""
         signed = letter(self.body, **header)
         self.folder.put("to", self.name, Letter.decode(signed.data).header, signed)
         return Studies(self.holder).keep(signed)
 
-    def approve(self, proposed: Proposed | None = None, officer: str = "mary") -> Proposed:
+    def approve(self, proposed: ProposedStudy | None = None, officer: str = "mary") -> ProposedStudy:
         """Have an officer approve the study."""
         found = self.propose() if proposed is None else proposed
         with self.holder.ledger() as ledger:
@@ -98,7 +98,7 @@ class Exchange:
             decisions.approve(found, self.holder, ledger, signature, argument="--key")
         return found
 
-    def decide(self, what: Any, proposed: Proposed) -> None:
+    def decide(self, what: Any, proposed: ProposedStudy) -> None:
         """Decline, stop or resume the study."""
         with self.holder.ledger() as ledger:
             ledger.write_event(what, {"by": "mary", "reason": "a test"}, study=proposed.study.hash)

@@ -15,9 +15,9 @@ from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.post.bodies import StudyBody, encode
 from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.letters import Header, Letter, Signed
-from panbayes.consortium.post.proposal import Proposal, encode
 from panbayes.consortium.protocol.codec import decode_reply
 from panbayes.consortium.protocol.codec import encode as encode_message
 from panbayes.consortium.protocol.envelope import Release, question
@@ -104,24 +104,29 @@ class House:
         self.config.write_text("\n".join(lines) + "\n")
 
 
-def proposal(study: str = STUDY, schema: str = SCHEMA, *, by: str = "uni", holders: Any = None) -> Proposal:
-    """A proposal of these texts."""
+def study_body(study: str = STUDY, schema: str = SCHEMA, *, by: str = "uni", holders: Any = None) -> StudyBody:
+    """The body of a letter with these texts."""
     names = ("north", "south", "west") if holders is None else holders
     lines = names if isinstance(names, dict) else {name: key(name).public.line for name in names}
-    return Proposal(study, schema, lines, key(by).public.line)
+    return StudyBody(study, schema, lines, key(by).public.line)
 
 
-def study_of(body: Proposal) -> Study:
-    """The study that a proposal holds."""
+def study_of(body: StudyBody) -> Study:
+    """The study that a body holds."""
     return Study.parse(body.study, schema=Schema.parse(body.schema))
 
 
 def letter(
-    body: Proposal | bytes | None = None, *, by: str = "uni", to: str = "north", study: str | None = None, **header: Any
+    body: StudyBody | bytes | None = None,
+    *,
+    by: str = "uni",
+    to: str = "north",
+    study: str | None = None,
+    **header: Any,
 ) -> Signed:
     """A signed letter that proposes a study."""
-    content = proposal(by=by) if body is None else body
-    known = study_of(content).hash if study is None and isinstance(content, Proposal) else study or "00" * 32
+    content = study_body(by=by) if body is None else body
+    known = study_of(content).hash if study is None and isinstance(content, StudyBody) else study or "00" * 32
     data = content if isinstance(content, bytes) else encode(content)
     fields = {"kind": "study", "analyst": key(by).public.fingerprint, "holder": key(to).public.fingerprint, **header}
     return Letter(Header(study=known, **fields), data).signed_by(key(by))

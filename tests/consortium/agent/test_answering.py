@@ -15,8 +15,8 @@ from panbayes.consortium.agent.answering import Agent
 from panbayes.consortium.agent.carrier import CarrierError, FolderCarrier
 from panbayes.consortium.agent.checking import read_question
 from panbayes.consortium.agent.pipe import Done, Job, Promise, Said, Taken
-from panbayes.consortium.agent.proposals import NotArrivedError
 from panbayes.consortium.agent.serving import answer_all
+from panbayes.consortium.agent.study_letters import NotArrivedError
 from panbayes.consortium.holder.ledger.attempts import Attempt
 from panbayes.consortium.post.letters import LIMITS, Header, Letter, Signed
 from panbayes.consortium.post.sealing import open_sealed
@@ -24,7 +24,7 @@ from panbayes.consortium.protocol.codec import encode
 from panbayes.consortium.protocol.envelope import Refusal
 from panbayes.errors import InputError, LedgerError
 from tests.consortium.agent.exchanges import VOTING, Exchange
-from tests.consortium.agent.houses import key, letter, proposal
+from tests.consortium.agent.houses import key, letter, study_body
 
 REPLY = encode(Refusal("", "not-in-study", "the study asks otherwise"))
 EVERY_SECOND = "[time]\ngrid = 1\n"
@@ -195,7 +195,7 @@ def test_a_study_of_another_analyst_gets_no_answer(tmp_path: Path) -> None:
 def test_a_letter_about_the_same_study_that_was_not_approved_does_not_count(tmp_path: Path) -> None:
     exchange = Exchange(tmp_path, analysts=("uni", "lab"))
     first = exchange.approve()
-    body = proposal(VOTING, by="lab")
+    body = study_body(VOTING, by="lab")
     second = letter(body, by="lab")
     scene = Scene(exchange)
     exchange.folder.put("to", "north", Letter.decode(second.data).header, second)
@@ -498,7 +498,7 @@ def test_answers_are_sealed_to_the_analyst_if_the_holder_says_so(tmp_path: Path)
 
 
 def test_nothing_leaves_unsealed_because_the_analyst_gave_no_key(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(Exchange, "body", property(lambda _: proposal(VOTING)))
+    monkeypatch.setattr(Exchange, "body", property(lambda _: study_body(VOTING)))
     exchange = Exchange(tmp_path, top="seal = true")
     proposed = exchange.approve()
     stem = exchange.ask()

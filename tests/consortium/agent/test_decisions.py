@@ -16,17 +16,17 @@ from panbayes.consortium.agent.arriving import import_studies
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.consenting import consent_to, statement_of
 from panbayes.consortium.agent.decisions import approval_letter, approve, check_reason, position_of
-from panbayes.consortium.agent.proposals import Proposed
 from panbayes.consortium.agent.studies import Studies
+from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.holder.ledger.attempts import Attempt
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.post.bodies import decode_approval
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.letters import Letter
-from panbayes.consortium.post.proposal import decode_approval
 from panbayes.consortium.post.signatures import sign, verify
 from panbayes.errors import InputError, LedgerError
-from tests.consortium.agent.houses import STUDY, House, begin, key, letter, proposal
+from tests.consortium.agent.houses import STUDY, House, begin, key, letter, study_body
 
 TWO = {"mary": key("mary").public.line, "tom": key("tom").public.line}
 ENDED = STUDY + "[about]\nuntil = 2020-01-01\n"
@@ -38,7 +38,7 @@ class Desk:
 
     def __init__(self, holder: HolderFile, ledger: Ledger, *, study: str = STUDY) -> None:
         self.holder, self.ledger = holder, ledger
-        self.proposed = Studies(holder).keep(letter(proposal(study)))
+        self.proposed = Studies(holder).keep(letter(study_body(study)))
 
     @property
     def word(self) -> str:
@@ -290,7 +290,7 @@ def test_a_study_that_was_closed_stays_so(house: House) -> None:
 
 def test_a_newer_letter_needs_its_own_approval(desk: Desk) -> None:
     desk.approve("mary")
-    newer = Studies(desk.holder).keep(letter(proposal(holders=("north", "south"))))
+    newer = Studies(desk.holder).keep(letter(study_body(holders=("north", "south"))))
     assert newer.study.hash == desk.proposed.study.hash
     assert position_of(newer, desk.holder, desk.ledger).word == "waiting"
     assert desk.word == "approved"
@@ -374,9 +374,9 @@ def test_a_folder_of_letters_is_looked_through(house: House, tmp_path: Path) -> 
     folder = Folder.at(tmp_path / "post", make=True)
     for given, name in (
         (letter(), "north"),
-        (letter(proposal(STUDY.replace("three", "two"))), "nord"),
+        (letter(study_body(STUDY.replace("three", "two"))), "nord"),
         (letter(to="south"), "south"),
-        (letter(proposal(STUDY.replace("three", "four")), by="mallory"), "north"),
+        (letter(study_body(STUDY.replace("three", "four")), by="mallory"), "north"),
     ):
         folder.put("to", name, Letter.decode(given.data).header, given)
     (tmp_path / "post" / "to-north" / "0123456789ab-000000.study").write_text("no letter")
@@ -397,7 +397,7 @@ def test_nobody_else_reads_an_officers_key(tmp_path: Path) -> None:
 
 
 def test_the_proposed_study_is_the_one_that_was_signed(desk: Desk) -> None:
-    assert isinstance(desk.proposed, Proposed)
+    assert isinstance(desk.proposed, ProposedStudy)
     with desk.ledger.transaction(write=False) as transaction:
         desk_consent = consent_to(desk.holder, desk.proposed)
         assert not desk_consent.given(transaction, "ab" * 32)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from panbayes.consortium.agent import proposals, studies
+from panbayes.consortium.agent import studies, study_letters
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.proposals import NotArrivedError, read_study_letter
 from panbayes.consortium.agent.studies import Studies, read_letter_file
+from panbayes.consortium.agent.study_letters import NotArrivedError, read_study_letter
+from panbayes.consortium.post.bodies import encode
 from panbayes.consortium.post.letters import Header, Letter, Signed
-from panbayes.consortium.post.proposal import encode
 from panbayes.errors import InputError
-from tests.consortium.agent.houses import SCHEMA, STUDY, House, key, letter, proposal, study_of
+from tests.consortium.agent.houses import SCHEMA, STUDY, House, key, letter, study_body, study_of
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def holder(tmp_path: Path) -> HolderFile:
 def test_a_letter_of_an_analyst_to_this_holder_arrives(holder: HolderFile) -> None:
     found = read_study_letter(letter(), holder)
     assert found.study.name == "three clinics"
-    assert found.study.hash == found.header.study == study_of(proposal()).hash
+    assert found.study.hash == found.header.study == study_of(study_body()).hash
     assert found.analyst.name == "uni"
     assert found.called == "north"
     assert found.others == ("south", "west")
@@ -36,7 +36,7 @@ def test_a_letter_of_an_analyst_to_this_holder_arrives(holder: HolderFile) -> No
 
 def test_a_holder_is_known_by_its_key_and_not_by_its_name(holder: HolderFile) -> None:
     lines = {"first": key("north").public.line, "north": key("south").public.line}
-    found = read_study_letter(letter(proposal(holders=lines)), holder)
+    found = read_study_letter(letter(study_body(holders=lines)), holder)
     assert (found.called, found.others) == ("first", ("north",))
 
 
@@ -46,7 +46,7 @@ def _flipped(given: Signed) -> Signed:
 
 def _other_kind() -> Signed:
     header = Header("question", "00" * 32, key("uni").public.fingerprint, key("north").public.fingerprint, 0, 0)
-    return Letter(header, encode(proposal())).signed_by(key("uni"))
+    return Letter(header, encode(study_body())).signed_by(key("uni"))
 
 
 HOSTILE: dict[str, tuple[str, str, Callable[[], Signed]]] = {
@@ -66,68 +66,68 @@ HOSTILE: dict[str, tuple[str, str, Callable[[], Signed]]] = {
     "with a sequence": ("unreadable", "header", lambda: letter(sequence=1)),
     "with a round": ("unreadable", "header", lambda: letter(round=1)),
     "sealed": ("unreadable", "header", lambda: letter(sealed=True)),
-    "no proposal": ("unreadable", "not what its kind says", lambda: letter(b"{}")),
-    "a proposal in another writing": (
+    "no study": ("unreadable", "not what its kind says", lambda: letter(b"{}")),
+    "a study in another writing": (
         "unreadable",
         "one writing",
-        lambda: letter(encode(proposal()) + b"\n", study=study_of(proposal()).hash),
+        lambda: letter(encode(study_body()) + b"\n", study=study_of(study_body()).hash),
     ),
     "another analyst's": (
         "unreadable",
         "another analyst",
-        lambda: letter(proposal(by="mallory"), study=study_of(proposal()).hash),
+        lambda: letter(study_body(by="mallory"), study=study_of(study_body()).hash),
     ),
-    "without this holder": ("unreadable", "not among", lambda: letter(proposal(holders=("south", "west")))),
+    "without this holder": ("unreadable", "not among", lambda: letter(study_body(holders=("south", "west")))),
     "with a holder twice": (
         "unreadable",
         "twice",
-        lambda: letter(proposal(holders={"north": key("north").public.line, "also": key("north").public.line})),
+        lambda: letter(study_body(holders={"north": key("north").public.line, "also": key("north").public.line})),
     ),
     "with a name twice": (
         "unreadable",
         "twice",
-        lambda: letter(proposal(holders={"north": key("north").public.line, "NORTH": key("south").public.line})),
+        lambda: letter(study_body(holders={"north": key("north").public.line, "NORTH": key("south").public.line})),
     ),
     "about another study": ("unreadable", "another study", lambda: letter(study="ab" * 32)),
     "a study that is none": (
         "unreadable",
         "epsilon",
-        lambda: letter(proposal(STUDY.replace("epsilon = 1", "epsilon = 0")), study="0" * 64),
+        lambda: letter(study_body(STUDY.replace("epsilon = 1", "epsilon = 0")), study="0" * 64),
     ),
     "a study of an unknown key": (
         "unreadable",
         "not a known key",
-        lambda: letter(proposal(STUDY + "run = 'rm'\n"), study="0" * 64),
+        lambda: letter(study_body(STUDY + "run = 'rm'\n"), study="0" * 64),
     ),
     "a study without privacy": (
         "unreadable",
         "without privacy",
-        lambda: letter(proposal(STUDY + 'strategy = "non-private"\n')),
+        lambda: letter(study_body(STUDY + 'strategy = "non-private"\n')),
     ),
     "a schema that is none": (
         "unreadable",
         "TOML",
-        lambda: letter(proposal(schema="status = "), study=study_of(proposal()).hash),
+        lambda: letter(study_body(schema="status = "), study=study_of(study_body()).hash),
     ),
     "a schema without attributes": (
         "unreadable",
         "attributes",
-        lambda: letter(proposal(schema='version = 1\nname = "x"\nstatus = "approved"\n'), study="0" * 64),
+        lambda: letter(study_body(schema='version = 1\nname = "x"\nstatus = "approved"\n'), study="0" * 64),
     ),
     "a name that moves the cursor": (
         "unreadable",
         "cannot be seen",
-        lambda: letter(proposal(STUDY.replace("three clinics", r"ok\u001b[2J"))),
+        lambda: letter(study_body(STUDY.replace("three clinics", r"ok\u001b[2J"))),
     ),
     "a name that turns the text around": (
         "unreadable",
         "cannot be seen",
-        lambda: letter(proposal(STUDY.replace("three clinics", r"ok\u202eko"))),
+        lambda: letter(study_body(STUDY.replace("three clinics", r"ok\u202eko"))),
     ),
     "a name without end": (
         "unreadable",
         "longer than",
-        lambda: letter(proposal(STUDY.replace("three clinics", "x" * 101))),
+        lambda: letter(study_body(STUDY.replace("three clinics", "x" * 101))),
     ),
 }
 
@@ -145,12 +145,12 @@ def test_any_other_letter_has_not_arrived(holder: HolderFile, case: str) -> None
 
 @pytest.mark.parametrize("part", ["study", "schema"])
 def test_texts_are_bounded(holder: HolderFile, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proposals, "MAX_TEXT", 400)
+    monkeypatch.setattr(study_letters, "MAX_TEXT", 400)
     long = {"study": STUDY, "schema": SCHEMA}
-    read_study_letter(letter(proposal(**long)), holder)
+    read_study_letter(letter(study_body(**long)), holder)
     long[part] += "#" * (401 - len(long[part]))
     with pytest.raises(NotArrivedError, match="more than 400 characters"):
-        read_study_letter(letter(proposal(**long)), holder)
+        read_study_letter(letter(study_body(**long)), holder)
 
 
 @pytest.mark.parametrize(
@@ -160,24 +160,24 @@ def test_a_few_characters_cannot_make_values_without_end(holder: HolderFile, dom
     # Two thousand of them would take minutes and gigabytes; seventeen are looked at.
     many = SCHEMA + "".join(f'[[attributes]]\nname = "a{n}"\n{domain}\n' for n in range(2000))
     with pytest.raises(NotArrivedError, match="1,048,576 values"):
-        read_study_letter(letter(proposal(schema=many), study="0" * 64), holder)
+        read_study_letter(letter(study_body(schema=many), study="0" * 64), holder)
 
 
 def test_no_text_can_name_a_file_of_the_holder(holder: HolderFile, tmp_path: Path) -> None:
     """The schema comes with the letter whatever path the study gives; a mapping must stand in the schema."""
     (tmp_path / "groups.csv").write_text("value,group\nE10,diabetes\n")
     for path in ("/etc/passwd", "../../secret.toml", str(tmp_path / "groups.csv"), "\\u0000"):
-        body = proposal(STUDY.replace("clinic.toml", path))
+        body = study_body(STUDY.replace("clinic.toml", path))
         assert read_study_letter(letter(body), holder).study.schema.names == ("smokes", "age")
     for path in ("groups.csv", str(tmp_path / "groups.csv"), "../groups.csv", "/etc/passwd.csv"):
         mapped = SCHEMA + f'[[attributes]]\nname = "code"\nmapping = "{path}"\n'
         with pytest.raises(NotArrivedError, match="only a schema that is a file itself can name one"):
-            read_study_letter(letter(proposal(schema=mapped), study="0" * 64), holder)
+            read_study_letter(letter(study_body(schema=mapped), study="0" * 64), holder)
 
 
 def test_reading_a_letter_opens_no_file(holder: HolderFile, monkeypatch: pytest.MonkeyPatch) -> None:
     assert holder.public == key("north").public  # it is read now
-    given = letter(proposal(STUDY.replace("clinic.toml", "/etc/hosts")))
+    given = letter(study_body(STUDY.replace("clinic.toml", "/etc/hosts")))
 
     def refuse(*_arguments: object, **_options: object) -> object:
         raise AssertionError("a file was opened")
@@ -209,7 +209,7 @@ def test_a_new_letter_about_the_same_study_is_another_and_comes_first(holder: Ho
     folder = holder.state_folder / "post" / "studies"
     for path in folder.iterdir():
         os.utime(path, (1e9, 1e9))
-    second = kept.keep(letter(proposal(holders=("north", "south"))))
+    second = kept.keep(letter(study_body(holders=("north", "south"))))
     assert [one.proposed for one in kept.all()] == [second, first]
     assert [one.proposed for one in kept.of(first.study.hash)] == [second, first]
     assert kept.of("ab" * 32) == []
@@ -221,7 +221,7 @@ def test_a_new_letter_about_the_same_study_is_another_and_comes_first(holder: Ho
 def test_a_study_is_found_by_one_name_only(holder: HolderFile) -> None:
     kept = Studies(holder)
     kept.keep(letter())
-    kept.keep(letter(proposal(STUDY.replace("= 1\n", "= 0.5\n").replace("version = 0.5", "version = 1"))))
+    kept.keep(letter(study_body(STUDY.replace("= 1\n", "= 0.5\n").replace("version = 0.5", "version = 1"))))
     for text, words in (("three clinics", "more than one"), ("four clinics", "no study"), ("0", "no study")):
         with pytest.raises(InputError, match=words):
             kept.find(text)
@@ -231,8 +231,8 @@ def test_no_name_can_hide_another_study_from_who_gives_its_hash(holder: HolderFi
     """Else who asks could keep an officer from stopping a study."""
     meant = Studies(holder).keep(letter()).study
     for digits in (8, 12, 20, 64):
-        Studies(holder).keep(letter(proposal(STUDY.replace("three clinics", meant.hash[:digits]))))
-    Studies(holder).keep(letter(proposal(STUDY.replace("epsilon = 1", "epsilon = 0.5"))))
+        Studies(holder).keep(letter(study_body(STUDY.replace("three clinics", meant.hash[:digits]))))
+    Studies(holder).keep(letter(study_body(STUDY.replace("epsilon = 1", "epsilon = 0.5"))))
     for digits in (8, 12, 20, 64):
         assert Studies(holder).find(meant.hash[:digits]).proposed.study == meant
     with pytest.raises(InputError, match=f"the one that is meant: .*{meant.hash}"):
@@ -241,7 +241,7 @@ def test_no_name_can_hide_another_study_from_who_gives_its_hash(holder: HolderFi
 
 def test_a_name_may_look_like_a_path(holder: HolderFile) -> None:
     kept = Studies(holder)
-    found = kept.keep(letter(proposal(STUDY.replace("three clinics", "north/south.study"))))
+    found = kept.keep(letter(study_body(STUDY.replace("three clinics", "north/south.study"))))
     assert kept.find("north/south.study").proposed == found
 
 
@@ -278,7 +278,7 @@ def test_a_letter_that_was_changed_on_disk_is_gone(holder: HolderFile) -> None:
 def test_what_is_kept_is_bounded(holder: HolderFile, limit: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, limit, value)
     kept = Studies(holder)
-    letters = [letter(proposal(STUDY.replace("three", f"{number}"))) for number in range(3)]
+    letters = [letter(study_body(STUDY.replace("three", f"{number}"))) for number in range(3)]
     assert 2 * len(letters[0].data) < 2500 < 3 * len(letters[0].data)
     for one in letters[:2]:
         kept.keep(one)
@@ -294,5 +294,5 @@ def test_one_analyst_keeps_no_other_out(tmp_path: Path, monkeypatch: pytest.Monk
     kept = Studies(House(tmp_path).write(analysts=analysts))
     kept.keep(letter())
     with pytest.raises(NotArrivedError, match="full"):
-        kept.keep(letter(proposal(STUDY.replace("three", "four"))))
-    assert kept.keep(letter(proposal(by="lab"), by="lab")).analyst.name == "lab"
+        kept.keep(letter(study_body(STUDY.replace("three", "four"))))
+    assert kept.keep(letter(study_body(by="lab"), by="lab")).analyst.name == "lab"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.proposals import Proposed, read_study_letter
+from panbayes.consortium.agent.study_letters import ProposedStudy, read_study_letter
 from panbayes.consortium.agent.words import Account, consent_words
 from panbayes.consortium.agreement.study import Study, dump_study
 from panbayes.consortium.holder.ledger.declaration import Dataset, Pin
@@ -28,7 +28,7 @@ from panbayes.privacy.loss import Loss
 from panbayes.privacy.odds import even_odds
 from panbayes.schema.schema import Unit, dump_schema
 from panbayes.tables.sources.file import File
-from tests.consortium.agent.houses import SCHEMA, STUDY, House, key, letter, proposal
+from tests.consortium.agent.houses import SCHEMA, STUDY, House, key, letter, study_body
 from tests.consortium.studies import STUDIES
 
 DELTA = Fraction(1, 10**9)
@@ -52,8 +52,8 @@ def holder(tmp_path_factory: pytest.TempPathFactory) -> HolderFile:
 
 def proposed_by(
     holder: HolderFile, text: str = STUDY, schema: str = SCHEMA, holders: Any = ("north", "south", "west")
-) -> Proposed:
-    return read_study_letter(letter(proposal(text, schema, holders=holders)), holder)
+) -> ProposedStudy:
+    return read_study_letter(letter(study_body(text, schema, holders=holders)), holder)
 
 
 @pytest.mark.parametrize("mark", ['"', "\u201d", "\u201c", "\u00bb", "\uff02", "\u2033"])
@@ -74,7 +74,7 @@ def account(study: Study, cap: Loss | None = None, **more: Any) -> Account:
     return Account.of(study, empty, cap=cap or study.grant.times(3), **more)
 
 
-def said(proposed: Proposed, given: Account | None = None) -> dict[str, str]:
+def said(proposed: ProposedStudy, given: Account | None = None) -> dict[str, str]:
     return {one.heading: one.text for one in consent_words(proposed, given or account(proposed.study))}
 
 

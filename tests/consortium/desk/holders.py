@@ -10,10 +10,10 @@ from typing import Final
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.local.gates import open_gates
+from panbayes.consortium.post.bodies import Approval, OfficerSignature, decode_study, encode
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
 from panbayes.consortium.post.letters import Header, Letter, Signed, stem_of
-from panbayes.consortium.post.proposal import Approval, OfficerSignature, decode_proposal, encode
 from panbayes.consortium.post.sealing import seal
 from panbayes.consortium.protocol.transport import Ask
 from panbayes.tables.table import Table
@@ -36,14 +36,14 @@ class LetterHolder:
     def approve(self) -> None:
         """Approve every study that was proposed."""
         for stem in self.folder.stems("to", self.name, "study"):
-            proposal, letter = self.read(stem, "study")
+            sent, letter = self.read(stem, "study")
             body = Approval("a statement", (OfficerSignature(self.key.public.line, "a signature"),))
             header = Header(
                 "approval",
                 letter.header.study,
                 self.analyst.fingerprint,
                 self.key.public.fingerprint,
-                replies_to=proposal.digest,
+                replies_to=sent.digest,
             )
             self.folder.put("from", self.name, header, Letter(header, encode(body)).signed_by(self.key))
 
@@ -75,7 +75,7 @@ class LetterHolder:
         """Sign an answer and put it into the folder."""
         if header.sealed:
             stem = stem_of(Header("study", header.study, header.analyst, header.holder))
-            sealing = decode_proposal(self.read(stem, "study")[1].body).sealing
+            sealing = decode_study(self.read(stem, "study")[1].body).sealing
             body = seal(body, to=sealing, header=header.encode())
         signed = Letter(header, body).signed_by(self.key)
         self.folder.put("from", self.name, header, signed)

@@ -19,10 +19,10 @@ from panbayes.consortium.desk.learning import AwaitedError, learn_by_letters
 from panbayes.consortium.desk.receipts import check_receipts
 from panbayes.consortium.desk.roster import Roster
 from panbayes.consortium.local.learn import learn
+from panbayes.consortium.post.bodies import decode_study
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.letters import Letter
-from panbayes.consortium.post.proposal import decode_proposal
 from panbayes.consortium.post.sealing import sealing_key
 from panbayes.consortium.post.signatures import sign
 from panbayes.consortium.protocol.codec import decode_question, encode
@@ -113,7 +113,7 @@ def test_somebody_else_s_approval_is_none(desk_of: DeskOf) -> None:
         assert desk.waiting().standing["not approved yet"] == ["small"]
     signature.write_text(own)
     assert desk.waiting().standing == {"approved, not answered yet": ["large", "small"]}
-    # Nor does its own word about another proposal.
+    # Nor does its own word about another letter.
     found = Letter.decode(letter.read_bytes())
     other = replace(found, header=replace(found.header, replies_to="ab" * 32))
     small.folder.put("from", "small", found.header, other.signed_by(small.key))
@@ -272,7 +272,7 @@ def test_the_letter_that_proposed_a_study_stays_the_same(desk_of: DeskOf, monkey
     path.write_bytes(before.replace(b"independent", b"dependent"))
     desk.waiting()
     assert b"# new" in path.read_bytes()
-    found = decode_proposal(desk.holders["large"].read(stem, "study")[1].body)
+    found = decode_study(desk.holders["large"].read(stem, "study")[1].body)
     assert Study.parse(found.study, schema=Schema.parse(found.schema)).hash == INDEPENDENT.hash
     assert found.holders == {name: key.line for name, key in keys_of(desk.holders).items()}
     assert found.sealing == sealing_key(ANALYST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,7 @@ from panbayes.consortium.holder.dataset import population
 from panbayes.consortium.holder.declaring import refresh, renumber
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.proposal import Proposal
+from panbayes.consortium.holder.ledger.verify import unsummed, verify
 from panbayes.consortium.holder.proposing import propose
 from panbayes.errors import InputError, LedgerError
 from panbayes.schema.schema import Unit
@@ -244,6 +246,64 @@ def test_who_moves_people_to_another_block_shows(path: Path, table: Path, state:
     assert faults(path) == ""
     edit(path, "UPDATE register SET block = '2026-02'")
     assert "people of blocks that were never opened" in faults(path)
+
+
+MOVED = "people are missing from the register, or were added to it or moved"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM register",
+        "DELETE FROM register WHERE person = (SELECT min(person) FROM register)",
+        "DELETE FROM register WHERE block = '2026-02'",
+        "UPDATE register SET block = '2026-02' WHERE block = '2026-01'",
+        "UPDATE register SET person = zeroblob(16) WHERE person = (SELECT min(person) FROM register)",
+        "INSERT INTO register VALUES (zeroblob(16), '2026-02')",
+    ],
+)
+def test_who_is_missing_from_the_register_shows(
+    statement: str, path: Path, table: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(study(), table, state)
+    now(monkeypatch, "2026-02-01")
+    write(table, people(range(5, 15), "yes"))
+    refreshed(path)
+    assert faults(path) == ""
+    edit(path, statement)
+    assert MOVED in faults(path)
+
+
+def test_a_register_of_an_earlier_version_gets_its_sums_with_the_next_person(
+    path: Path, table: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(study(), table, state)
+    edit(path, "DELETE FROM meta WHERE key = 'register'")
+    with Ledger.open(path) as ledger:
+        assert (verify(ledger), unsummed(ledger)) == ([], True)
+        refresh(ledger)
+        assert unsummed(ledger), "nobody is new"
+        now(monkeypatch, "2026-02-01")
+        write(table, {"new": "yes"})
+        refresh(ledger)
+        assert (verify(ledger), unsummed(ledger)) == ([], False)
+    edit(path, "DELETE FROM register WHERE block = '2026-01'")
+    assert MOVED in faults(path)
+    edit(path, "UPDATE meta SET value = CAST('[]' AS BLOB) WHERE key = 'register'")
+    assert "the sums of its register are not what panbayes writes" in faults(path)
+
+
+@pytest.mark.parametrize("people", [0, 1, 2**14 - 1, 2**14, 2**14 + 1, 40_000])
+def test_as_many_people_as_come_at_once_are_looked_up_as_one_by_one(path: Path, people: int) -> None:
+    ids = [hashlib.md5(str(number).encode(), usedforsecurity=False).digest() for number in range(people)]
+    with Ledger.open(path) as ledger, ledger.transaction() as transaction:
+        transaction.dataset.register(ids[::3], "2026-01")
+        found = transaction.dataset.register(ids[::2], "2026-02")
+        assert found == transaction.dataset.blocks_of(ids[::2])
+        expected = dict.fromkeys(ids[::2], "2026-02") | dict.fromkeys(ids[::3], "2026-01")
+        assert transaction.dataset.blocks_of(ids) == expected
+        assert transaction.dataset.registered() == len(expected)
+        assert transaction.dataset.kept_sums() == transaction.dataset.sums()
 
 
 @pytest.mark.parametrize(

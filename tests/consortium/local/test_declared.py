@@ -18,6 +18,7 @@ from panbayes.consortium.holder.ledger.kept import codes_of
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.learn import learn
 from panbayes.errors import HolderRefusedError, InputError, LedgerError
+from panbayes.privacy.adjacency import Adjacency
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.sources.file import File
@@ -148,6 +149,41 @@ def test_a_copy_of_a_fixed_table_is_the_same_account_and_a_changed_one_is_refuse
     write(table, people(range(9)))
     with pytest.raises(LedgerError, match="belongs to other records"):
         ask(study("c"), table, state)
+
+
+SEX = Schema("sex", (Attribute("sex", categories=("F", "M", "X")),), unit=SMOKES.unit)
+RECORDS = replace(SEX, unit=None)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+@pytest.mark.parametrize(("first", "other"), [(SMOKES, SEX), (replace(SMOKES, unit=None), RECORDS)])
+def test_a_fixed_table_that_has_changed_is_noticed_under_another_schema(
+    first: Schema, other: Schema, adjacency: Adjacency, table: Path, state: Path
+) -> None:
+    """Under replace the exact size is said: two of them would tell who came and went."""
+    everybody = pl.read_csv(table)
+    path = declared(state, table, changing=False, unit=first.unit)
+    ask(study(schema=first, adjacency=adjacency), table, state)
+    for changed in (everybody.head(39), pl.concat([everybody, everybody.head(1).with_columns(patient=pl.lit("new"))])):
+        changed.write_csv(table)
+        with pytest.raises(LedgerError, match=r"is not the one that was declared fixed: it has another number of"):
+            ask(study("b", schema=other, adjacency=adjacency), table, state)
+    assert summary(path).entries == 1
+    everybody.reverse().write_csv(table)
+    ask(study("b", schema=other, adjacency=adjacency), table, state)
+    assert summary(path).entries == 2, "another order is no change"
+
+
+def test_a_size_counts_once_something_was_charged_and_among_equal_words_for_missing(table: Path, state: Path) -> None:
+    everybody = pl.read_csv(table)
+    path = declared(state, table, changing=False)
+    with gate(study(), table, state):
+        pass  # Nothing is asked: what lay there then is nobody's business.
+    everybody.head(39).write_csv(table)
+    ask(study("b", schema=SEX), table, state)
+    words = replace(SEX, name="p0", missing_values=("p0",))
+    assert counted(ask(study("c", schema=words), table, state)) == [38, 0, 0], "to it p0 is nobody"
+    assert summary(path).entries == 2
 
 
 def test_what_was_counted_where_it_lies_is_read_into_the_same_account(table: Path, state: Path) -> None:

@@ -12,6 +12,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from panbayes.consortium.post.bodies import (
+    Approval,
+    OfficerSignature,
+    StudyBody,
+    approval_statement,
+    decode_approval,
+    decode_study,
+    encode,
+)
 from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.letters import (
     AROUND_BYTES,
@@ -23,15 +32,6 @@ from panbayes.consortium.post.letters import (
     LetterError,
     Signed,
     stem_of,
-)
-from panbayes.consortium.post.proposal import (
-    Approval,
-    OfficerSignature,
-    Proposal,
-    approval_statement,
-    decode_approval,
-    decode_proposal,
-    encode,
 )
 from panbayes.consortium.post.sealing import open_sealed, seal, sealing_key
 from panbayes.consortium.post.signatures import sign
@@ -148,12 +148,12 @@ def test_letters_of_one_study_and_holder_have_names_of_their_own() -> None:
     assert stem_of(replace(QUESTION, sequence=1_234_567)) == "1f1f1f1f1f1f-1234567"
 
 
-PROPOSAL = Proposal("version = 1\n", "name = 'é'\n", {"north": NORTH.public.line}, ANALYST.public.line, "0" * 64)
+STUDY_BODY = StudyBody("version = 1\n", "name = 'é'\n", {"north": NORTH.public.line}, ANALYST.public.line, "0" * 64)
 APPROVAL = Approval("statement\n", (OfficerSignature(NORTH.public.line, "sig"),))
 
 
 def test_bodies_are_read_as_they_were_written() -> None:
-    assert decode_proposal(encode(PROPOSAL)) == PROPOSAL
+    assert decode_study(encode(STUDY_BODY)) == STUDY_BODY
     assert decode_approval(encode(APPROVAL)) == APPROVAL
 
 
@@ -165,17 +165,17 @@ def test_bodies_are_read_as_they_were_written() -> None:
         b"\xff",
         b"[" * 100_000,
         encode(APPROVAL),
-        encode(PROPOSAL)[:-1],
-        encode(PROPOSAL).replace(b'"study"', b'"study":"x","study"'),
-        encode(PROPOSAL).replace(b'"north"', b'"../north"'),
-        encode(PROPOSAL).replace(b'"north"', b'"."'),
-        encode(PROPOSAL).replace(b"ssh-ed25519", b"ssh-rsa"),
-        encode(PROPOSAL).replace(b'"study"', b'"more":1,"study"'),
+        encode(STUDY_BODY)[:-1],
+        encode(STUDY_BODY).replace(b'"study"', b'"study":"x","study"'),
+        encode(STUDY_BODY).replace(b'"north"', b'"../north"'),
+        encode(STUDY_BODY).replace(b'"north"', b'"."'),
+        encode(STUDY_BODY).replace(b"ssh-ed25519", b"ssh-rsa"),
+        encode(STUDY_BODY).replace(b'"study"', b'"more":1,"study"'),
     ],
 )
 def test_bodies_that_say_anything_else_are_refused(data: bytes) -> None:
     with pytest.raises(LetterError):
-        decode_proposal(data)
+        decode_study(data)
 
 
 def test_a_statement_is_one_text_that_no_name_can_break() -> None:

@@ -12,17 +12,17 @@ import typer
 
 from panbayes.cli.arguments import AsJson
 from panbayes.cli.asking import ask, somebody_there
-from panbayes.cli.holder.options import CONFIG, Config, House, StudyName, house
+from panbayes.cli.holder.options import CONFIG, Config, House, StudyName, house, read_signature
 from panbayes.cli.text import complain, emit, working
 from panbayes.consortium.agent import decisions
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.decisions import Position, position_of
-from panbayes.consortium.agent.proposals import Proposed
+from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.agent.words import Account, Paragraph, consent_words
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger.stored_study import Promise, promise_of
 from panbayes.consortium.post.keys import PrivateKey
-from panbayes.consortium.post.signatures import MAX_SIGNATURE_BYTES, sign
+from panbayes.consortium.post.signatures import sign
 from panbayes.display import shortened
 from panbayes.errors import ExitCode, InputError, visible
 from panbayes.files import write_text
@@ -87,7 +87,7 @@ def approve(
                 f"  panbayes holder approve STUDY --signature {statement}.sig",
             ]
         elif signature is not None:
-            done = _take(opened, proposed, _read(signature), argument="--signature")
+            done = _take(opened, proposed, read_signature(signature), argument="--signature")
         elif key is not None:
             signed = _sign(opened, proposed, key, ask_first=not yes, look=not no_look)
             done = _take(opened, proposed, signed, argument="--key")
@@ -96,7 +96,7 @@ def approve(
         emit(_facts(opened, proposed, words), done, as_json=as_json)
 
 
-def _how_to_sign(proposed: Proposed) -> list[str]:
+def _how_to_sign(proposed: ProposedStudy) -> list[str]:
     """Say what an officer who has only read can do next."""
     study = proposed.study.hash[:12]
     return [
@@ -107,11 +107,11 @@ def _how_to_sign(proposed: Proposed) -> list[str]:
     ]
 
 
-def _statement(opened: House, proposed: Proposed) -> str:
+def _statement(opened: House, proposed: ProposedStudy) -> str:
     return decisions.statement_now(proposed, opened.holder, opened.ledger)
 
 
-def _account(opened: House, proposed: Proposed) -> Account:
+def _account(opened: House, proposed: ProposedStudy) -> Account:
     """Read where the holder stands, with what other studies may spend that are approved and have not begun."""
     summary, study = opened.ledger.summary(), proposed.study
     begun = {one.study for one in summary.studies}
@@ -139,7 +139,7 @@ def _counts(study: Study) -> Promise:
     return promise_of(study.adjacency, study.schema.unit)
 
 
-def _check(holder: HolderFile, proposed: Proposed, position: Position) -> None:
+def _check(holder: HolderFile, proposed: ProposedStudy, position: Position) -> None:
     """Refuse what no signature could make answered, and warn as learning does."""
     schema, time = proposed.study.schema, holder.time
     schema.require_approved()
@@ -180,7 +180,7 @@ def _shown(words: list[Paragraph]) -> list[str]:
     ]
 
 
-def _sign(opened: House, proposed: Proposed, key: Path, *, ask_first: bool, look: bool) -> str:
+def _sign(opened: House, proposed: ProposedStudy, key: Path, *, ask_first: bool, look: bool) -> str:
     """Return the signature by an officer's key, once the officer has agreed."""
     private = PrivateKey.load(key, argument="--key")
     if opened.holder.officer(private.public) is None:
@@ -194,25 +194,14 @@ def _sign(opened: House, proposed: Proposed, key: Path, *, ask_first: bool, look
     return sign(private, "panbayes-approval", _statement(opened, proposed).encode())
 
 
-def _take(opened: House, proposed: Proposed, signature: str, *, argument: str) -> list[str]:
+def _take(opened: House, proposed: ProposedStudy, signature: str, *, argument: str) -> list[str]:
     """Write an officer's signature down; say whose it is, and how the study stands."""
     officer = decisions.approve(proposed, opened.holder, opened.ledger, signature, argument=argument)
     whose = "This officer has signed before: it counts once." if officer is None else f"Signed by {officer.name}."
     return [whose, *_told(opened.holder, position_of(proposed, opened.holder, opened.ledger))]
 
 
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_SIGNATURE_BYTES + 1).decode(errors="replace")
-    except OSError as error:
-        reason = (error.strerror or "unreadable").lower()
-        raise InputError(
-            "--signature", found=f"{path} cannot be read ({reason})", remedy="give what ssh-keygen -Y sign wrote"
-        ) from None
-
-
-def _ask(holder: HolderFile, proposed: Proposed, *, look: bool) -> None:
+def _ask(holder: HolderFile, proposed: ProposedStudy, *, look: bool) -> None:
     """Let the officer type the study's name, after a look at how the table fits."""
     if look and somebody_there():
         _look(holder, proposed)
@@ -222,7 +211,7 @@ def _ask(holder: HolderFile, proposed: Proposed, *, look: bool) -> None:
         raise InputError("STUDY", found="another name was typed: nothing was signed", remedy="run it again to approve")
 
 
-def _look(holder: HolderFile, proposed: Proposed) -> None:
+def _look(holder: HolderFile, proposed: ProposedStudy) -> None:
     """Show how the holder's own table fits the schema, to the person at the terminal and to nobody else."""
     # Imported here: it reads tables, and the holder's agent shall stay small.
     from panbayes.consortium.holder.misfits import show_misfits
@@ -255,7 +244,7 @@ def _told(holder: HolderFile, position: Position) -> list[str]:
     ]
 
 
-def _facts(opened: House, proposed: Proposed, words: list[Paragraph]) -> dict[str, object]:
+def _facts(opened: House, proposed: ProposedStudy, words: list[Paragraph]) -> dict[str, object]:
     position = position_of(proposed, opened.holder, opened.ledger)
     return {
         "name": proposed.study.name,

@@ -167,7 +167,13 @@ def declare(
             raise InputError(option, found="is given with --config", remedy="leave it out: the holder's file has it")
     if source is not None:
         given = data_file(
-            source, encoding=encoding, separator=separator, no_header=no_header, columns=columns, sheet=sheet
+            source,
+            encoding=encoding,
+            separator=separator,
+            no_header=no_header,
+            columns=columns,
+            sheet=sheet,
+            argument="--source",
         )
     if given is None:
         raise InputError("--source", found="is not given", remedy="say where the table lies")

@@ -12,7 +12,7 @@ from panbayes.cli.holder.options import CONFIG, By, Config, Reason, StudyName, a
 from panbayes.cli.text import aligned, emit, plural
 from panbayes.consortium.agent import decisions
 from panbayes.consortium.agent.decisions import position_of
-from panbayes.consortium.agent.proposals import Proposed
+from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.errors import InputError
 
 __all__ = ["decline", "resume", "stop"]
@@ -102,15 +102,15 @@ def resume(
     )
 
 
-def _goes_on(proposed: Proposed, before: str) -> str:
+def _goes_on(proposed: ProposedStudy, before: str) -> str:
     if before == "approved":
         return f"{_named(proposed)} was neither stopped nor paused: it goes on as before."
     return f"{_named(proposed)} was {before}, and goes on."
 
 
-def _named(proposed: Proposed) -> str:
+def _named(proposed: ProposedStudy) -> str:
     return f"{proposed.study.name} ({proposed.study.hash[:12]})"
 
 
-def _facts(proposed: Proposed, word: str) -> dict[str, object]:
+def _facts(proposed: ProposedStudy, word: str) -> dict[str, object]:
     return {"name": proposed.study.name, "study": proposed.study.hash, "stands": word}

@@ -33,6 +33,11 @@ Examples:
     panbayes holder ledger cap north 2.5
 """
 
+UNSUMMED = (
+    " Its register of people was begun by an earlier version: whether somebody is missing from it cannot be told "
+    "before somebody new is put into it (panbayes holder dataset refresh)."
+)
+
 Which = Annotated[
     str | None,
     typer.Argument(
@@ -112,6 +117,7 @@ def verify(
         panbayes holder ledger verify north
     """
     # Imported here: to verify takes all that answers, and the holder's agent shall stay small.
+    from panbayes.consortium.holder.ledger.verify import unsummed
     from panbayes.consortium.holder.ledger.verify import verify as verify_ledger
 
     faults: dict[str, list[str]] = {}
@@ -120,7 +126,7 @@ def verify(
         try:
             with Ledger.read(path) as opened:
                 faults[str(path)] = verify_ledger(opened, heads=head or ())
-                told[str(path)] = unsalted(opened.summary().unsalted)
+                told[str(path)] = unsalted(opened.summary().unsalted) + (UNSUMMED if unsummed(opened) else "")
         except LedgerError as error:
             faults[str(path)] = [error.found]
     unsound = [(path, fault) for path, its_faults in faults.items() for fault in its_faults]

@@ -14,9 +14,10 @@ import typer
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.studies import Arrived, Studies
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.post.signatures import MAX_SIGNATURE_BYTES
 from panbayes.errors import InputError
 
-__all__ = ["CONFIG", "By", "Config", "House", "Reason", "StudyName", "author", "house"]
+__all__ = ["CONFIG", "By", "Config", "House", "Reason", "StudyName", "author", "house", "read_signature"]
 
 CONFIG: Final = Path("holder.toml")
 
@@ -76,3 +77,15 @@ def author(given: str | None) -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown"
+
+
+def read_signature(path: Path) -> str:
+    """Read the file of --signature."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_SIGNATURE_BYTES + 1).decode(errors="replace")
+    except OSError as error:
+        reason = (error.strerror or "unreadable").lower()
+        raise InputError(
+            "--signature", found=f"{path} cannot be read ({reason})", remedy="give what ssh-keygen -Y sign wrote"
+        ) from None

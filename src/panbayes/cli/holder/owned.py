@@ -10,7 +10,7 @@ from panbayes.cli.holder.options import CONFIG
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.errors import InputError
 
-__all__ = ["is_owned", "refuse_cap", "refuse_resume"]
+__all__ = ["is_owned", "owner_of", "refuse_cap", "refuse_resume"]
 
 _CAP: Final = re.compile(r"\s*cap\s*=")
 
@@ -18,6 +18,29 @@ _CAP: Final = re.compile(r"\s*cap\s*=")
 def is_owned(ledger: Path) -> bool:
     """Tell whether a ledger lies in the state of a holder's file, by what else lies there."""
     return (ledger.absolute().parent.parent / "post" / "studies").is_dir()
+
+
+def owner_of(ledger: Path, config: Path | None) -> HolderFile | None:
+    """Return the holder's file whose officers decide about a ledger, None where none does; ``config`` names it."""
+    if not is_owned(ledger):
+        if config is not None:
+            raise InputError(
+                "--config", found=f"is given, and {ledger} belongs to no holder's file", remedy="leave it out"
+            )
+        return None
+    file = _file_of(ledger) if config is None else config
+    if file is None:
+        raise InputError(
+            "--config",
+            found=f"is not given, and the officers of a holder's file decide about {ledger}",
+            remedy="give that file",
+        )
+    holder = HolderFile.load(file)
+    if not _has(holder, ledger):
+        raise InputError(
+            "--config", found=f"{file} has another ledger than {ledger}", remedy="give the file that has it"
+        )
+    return holder
 
 
 def refuse_cap(ledger: Path) -> None:
@@ -50,12 +73,15 @@ def _file_of(ledger: Path) -> Path | None:
     """Return the holder's file that has this ledger, if it lies where one usually does: here, or beside its state."""
     for path in (CONFIG, ledger.parent.parent.parent / CONFIG.name):
         try:
-            holder = HolderFile.load(path)
-            if holder.cabinet.path(holder.name).absolute().resolve() == ledger.absolute().resolve():
+            if _has(HolderFile.load(path), ledger):
                 return path
         except InputError:
             continue
     return None
+
+
+def _has(holder: HolderFile, ledger: Path) -> bool:
+    return holder.cabinet.path(holder.name).absolute().resolve() == ledger.absolute().resolve()
 
 
 def _line(file: Path) -> int:

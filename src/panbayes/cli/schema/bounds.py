@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from panbayes.cli.arguments import AsJson, LedgerFolder
+from panbayes.cli.schema.officers import KeyFile, OfHolder, SignatureFile, Signing, StatementFile
 from panbayes.cli.schema.proposing import (
     Again,
     Agreed,
@@ -83,12 +84,17 @@ def bounds(
     output: Snippet = None,
     state: LedgerFolder = None,
     yes: Agreed = False,
+    key: KeyFile = None,
+    signature: SignatureFile = None,
+    statement: StatementFile = None,
+    config: OfHolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a declared dataset privately where the values of a column lie, and propose bins or dates.
 
     It is for columns of which nothing is publicly known; what is known costs nothing. The answer is charged to the
-    dataset's account: the price is shown first, and nothing is computed before somebody agrees to it.
+    dataset's account: the price is shown first, and nothing is computed before somebody agrees to it. Where
+    a holder's officers decide about the account, they sign first: with --key here, or with --statement and --signature.
 
     Without --low, --high and --step, numbers are counted between 0 and 1, 2, 5 times every power of ten: rough bounds
     for those who know nothing. With them, edges are chosen from that grid so that bins are about equally full.
@@ -106,7 +112,9 @@ def bounds(
             blocks_of(blocks),
             Said(low, high, step, quantiles, period, date_format, bins),
         )
-    ask_dataset(dataset, wish, Terms(state, output, yes, as_json, bins), asks=asks)
+    ask_dataset(
+        dataset, wish, Terms(state, output, yes, as_json, bins, Signing(key, signature, statement, config)), asks=asks
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from panbayes.cli.arguments import AsJson, LedgerFolder
+from panbayes.cli.schema.officers import KeyFile, OfHolder, SignatureFile, Signing, StatementFile
 from panbayes.cli.schema.proposing import (
     Again,
     Agreed,
@@ -69,6 +70,10 @@ def categories(
     output: Snippet = None,
     state: LedgerFolder = None,
     yes: Agreed = False,
+    key: KeyFile = None,
+    signature: SignatureFile = None,
+    statement: StatementFile = None,
+    config: OfHolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a declared dataset privately which values a column has, and propose categories.
@@ -78,7 +83,8 @@ def categories(
     value of one person alone must not be named but by that chance. Under pure ε it is impossible.
 
     The answer is charged to the dataset's account: the price is shown first, and nothing is computed before somebody
-    agrees to it.
+    agrees to it. Where a holder's officers decide about the account, they sign first: with --key here, or with
+    --statement and --signature.
 
     Examples:
         panbayes schema categories clinic insulin --epsilon 0.1 --values No,Up --yes
@@ -101,7 +107,9 @@ def categories(
         attribute = _domain(column, values, public_list)
         wish = Cells(attribute, cost, missing, edition, named)
         asks = f"how many records have each of {plural(attribute.regular, 'value')} of a public list as {column}"
-    ask_dataset(dataset, wish, Terms(state, output, yes, as_json, bins=1), asks=asks)
+    ask_dataset(
+        dataset, wish, Terms(state, output, yes, as_json, 1, Signing(key, signature, statement, config)), asks=asks
+    )
 
 
 def _domain(column: str, values: str | None, name: str | None) -> Attribute:

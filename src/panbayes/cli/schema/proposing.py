@@ -13,8 +13,13 @@ import typer
 
 from panbayes.cli.arguments import input_paths
 from panbayes.cli.asking import ask
+from panbayes.cli.holder.owned import owner_of
 from panbayes.cli.schema.approved import check_not_approved
+from panbayes.cli.schema.officers import Signing, sign_own, waiting_for, write_statement
 from panbayes.cli.text import aligned, complain, emit, plural, working
+from panbayes.consortium.agent.configuration import HolderFile
+from panbayes.consortium.agent.own_questions import consent_to_own
+from panbayes.consortium.holder.consent import Consent
 from panbayes.consortium.holder.ledger.cabinet import SUFFIX, Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.proposals.asking import Offer, offer, take
@@ -106,6 +111,7 @@ class Terms:
     yes: bool
     as_json: bool
     bins: int
+    signing: Signing
 
 
 def exact(text: str, argument: str) -> Fraction:
@@ -134,14 +140,25 @@ def ask_dataset(dataset: str, wish: Wish, terms: Terms, *, asks: str) -> None:
     """Show what a wish costs, have somebody agree, and show what the answer proposes. ``asks`` says what is asked."""
     if terms.output is not None:
         check_not_approved(terms.output)
-    with options_named(), Ledger.open(_path(dataset, terms.state)) as ledger:
+    path = _path(dataset, terms.state)
+    holder = owner_of(path, terms.signing.config)
+    if holder is None and terms.signing.options:
+        raise InputError(
+            terms.signing.options[0], found="is given, and no officers decide about this account", remedy="leave it out"
+        )
+    with options_named(), Ledger.open(path) if holder is None else holder.ledger() as ledger:
         offered = offer(ledger, wish)
         if not terms.as_json:
             emit(None, _price(dataset, offered, asks), as_json=False)
+        if holder is not None and terms.signing.statement is not None:
+            done = write_statement(holder, offered.proposal, terms.signing.statement)
+            emit({"statement": str(terms.signing.statement)}, done, as_json=terms.as_json)
+            return
         if offered.stored is None and not terms.yes:
             _agree(terms)
+        consent = None if holder is None or offered.stored is not None else _signed(holder, ledger, offered, terms)
         with working("reading the table"):
-            answer = take(ledger, offered, noise=SecureNoise())
+            answer = take(ledger, offered, noise=SecureNoise(), consent=consent)
         proposed = propose(wish, answer, offered.protected, bins=terms.bins)
         after = offer(ledger, wish)
     snippet = None if proposed.attribute is None else toml_item("attributes", proposed.attribute)
@@ -179,6 +196,19 @@ def _path(dataset: str, state: Path | None) -> Path:
             remedy="declare it: panbayes holder dataset declare",
         )
     return path
+
+
+def _signed(holder: HolderFile, ledger: Ledger, offered: Offer, terms: Terms) -> Consent:
+    """Write an officer's signature down, and return the consent that is asked for with the charge."""
+    sign_own(holder, ledger, offered.proposal, terms.signing)
+    missing = waiting_for(holder, ledger, offered.proposal)
+    if missing is not None:
+        raise InputError(
+            "--key",
+            found=missing,
+            remedy="let an officer sign: --key FILE with a key that is at hand, --statement FILE to sign elsewhere",
+        )
+    return consent_to_own(holder, offered.proposal)
 
 
 def _agree(terms: Terms) -> None:

@@ -159,7 +159,7 @@ def expand(
 
     _check_new(output)
     before = Features.load(features)
-    table = data_file(vocabulary)
+    table = data_file(vocabulary, argument="--vocabulary")
     after = expanded(before, table, argument="--vocabulary")
     written = [
         f"{old.name}: {plural(len(new.ids), 'concept')}, from {', '.join(map(str, old.ids[:8]))}"

@@ -129,7 +129,7 @@ def draft(
     )
     write_text(output, drafted.text, inputs=input_paths([file]), private=True)
     schema = Schema.parse(drafted.text, source=str(output))
-    found = drafted.proposal
+    found = drafted.suggestion
     emit(
         {
             "notice": NOTICE,

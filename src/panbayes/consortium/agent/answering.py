@@ -31,10 +31,10 @@ from panbayes.consortium.agent.decisions import approval_letter
 from panbayes.consortium.agent.holds import FIRM, MAX_HELD, Holds
 from panbayes.consortium.agent.overruns import write_overrun
 from panbayes.consortium.agent.pipe import Done, Job, Promise, Said, Taken
-from panbayes.consortium.agent.proposals import NotArrivedError, Proposed
 from panbayes.consortium.agent.slots import Slot
 from panbayes.consortium.agent.strangers import Strangers
 from panbayes.consortium.agent.studies import Studies
+from panbayes.consortium.agent.study_letters import NotArrivedError, ProposedStudy
 from panbayes.consortium.holder.ledger.events import Stranger
 from panbayes.consortium.post.letters import Header, Letter, Signed
 from panbayes.consortium.post.sealing import seal
@@ -84,7 +84,7 @@ class _Outgoing:
     """An answer on its way: to which letter, for which study, and what is said of it."""
 
     arrived: Arrived
-    proposed: Proposed
+    proposed: ProposedStudy
     header: Header
     letter: Signed
     became: str
@@ -264,7 +264,7 @@ class Agent:
             self._strangers.count("unapproved", arrived)
             self._wait(arrived, asked.header)
             return False
-        if self._holder.seal and not proposed.proposal.sealing:
+        if self._holder.seal and not proposed.body.sealing:
             raise InputError(
                 f"{self._holder.file}, seal",
                 found="is true, and the study's letter has no key to seal to",
@@ -290,7 +290,7 @@ class Agent:
             self._hand_over(outgoing)
         return True
 
-    def _compute(self, proposed: Proposed, asked: Asked) -> tuple[Done, Slot]:
+    def _compute(self, proposed: ProposedStudy, asked: Asked) -> tuple[Done, Slot]:
         """Have a question computed; return what became of it, and its slot, of one grid if nothing was promised."""
         header = asked.header
         job = Job(proposed.study.hash, proposed.letter.digest, header.round, header.analyst, asked.body)
@@ -305,7 +305,7 @@ class Agent:
                     return said, Slot.promised(taken_up=taken_up, seconds=promised, grid=float(self._holder.time.grid))
         raise InternalError("the process that computes ended without a word")
 
-    def _letter(self, arrived: Arrived, proposed: Proposed, asked: Asked, done: Done) -> _Outgoing:
+    def _letter(self, arrived: Arrived, proposed: ProposedStudy, asked: Asked, done: Done) -> _Outgoing:
         """Put a reply into a letter, sealed if the holder's file says so."""
         asking, sealed = asked.header, self._holder.seal
         header = Header(
@@ -313,7 +313,7 @@ class Agent:
         )
         body = done.reply
         if sealed:
-            body = seal(body, to=proposed.proposal.sealing, header=header.encode())
+            body = seal(body, to=proposed.body.sealing, header=header.encode())
         return _Outgoing(arrived, proposed, header, Letter(header, body).signed_by(self._holder.private), done.became)
 
     def _write_down(self, asked: Asked, done: Done, slot: Slot) -> None:

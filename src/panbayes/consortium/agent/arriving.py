@@ -1,6 +1,6 @@
 """Taking study letters in: from a folder that a person names, or one by one as a carrier brings them.
 
-A letter that has not arrived (:mod:`panbayes.consortium.agent.proposals`) is passed over: anybody may have put it
+A letter that has not arrived (:mod:`panbayes.consortium.agent.study_letters`) is passed over: anybody may have put it
 there.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.proposals import NotArrivedError, Proposed
 from panbayes.consortium.agent.studies import Studies
+from panbayes.consortium.agent.study_letters import NotArrivedError, ProposedStudy
 from panbayes.consortium.post.folder import Folder
 
 __all__ = ["Import", "import_studies"]
@@ -23,14 +23,14 @@ class Import:
     Letters to other holders are no news and are not told of.
     """
 
-    arrived: tuple[Proposed, ...]
+    arrived: tuple[ProposedStudy, ...]
     passed: tuple[str, ...]
 
 
 def import_studies(folder: Folder, holder: HolderFile) -> Import:
     """Keep every study letter in a folder of letters that has arrived."""
     studies = Studies(holder)
-    arrived: list[Proposed] = []
+    arrived: list[ProposedStudy] = []
     passed: list[str] = []
     for name in folder.names("to"):
         for stem in folder.stems("to", name, "study"):

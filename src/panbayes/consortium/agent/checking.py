@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from panbayes.consortium.agent.carrier import Arrived
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.consenting import consent_to
-from panbayes.consortium.agent.proposals import NotArrivedError, Proposed
 from panbayes.consortium.agent.studies import Studies
+from panbayes.consortium.agent.study_letters import NotArrivedError, ProposedStudy
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.post.letters import LIMITS, Header, stem_of
 from panbayes.consortium.post.signatures import signer
@@ -55,7 +55,7 @@ def read_question(arrived: Arrived, holder: HolderFile) -> Asked:
     return Asked(header, opened.body, letter.digest)
 
 
-def agreed_to(header: Header, holder: HolderFile, studies: Studies, ledger: Ledger) -> Proposed | None:
+def agreed_to(header: Header, holder: HolderFile, studies: Studies, ledger: Ledger) -> ProposedStudy | None:
     """Return the study as it was proposed by who asks and agreed to by the officers; None if it was not, or not now.
 
     A study that is paused after failures counts as one that is stopped: to try would show by the time it takes.
@@ -68,7 +68,7 @@ def agreed_to(header: Header, holder: HolderFile, studies: Studies, ledger: Ledg
     return None
 
 
-def is_agreed(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> bool:
+def is_agreed(proposed: ProposedStudy, holder: HolderFile, ledger: Ledger) -> bool:
     """Tell whether the officers' consent to a study, as it was proposed, holds at this moment, and who asks may ask."""
     if holder.analyst(proposed.analyst.key.fingerprint) is None:
         return False

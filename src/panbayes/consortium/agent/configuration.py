@@ -230,7 +230,7 @@ class HolderFile:
         A ledger by another name is not passed over: to rename the holder must not open a fresh account. Nor is one
         made where officers have approved studies before: it was lost, and with it what was spent.
         """
-        self.private_folder(self.state_folder)
+        self.post("studies")  # By this whoever finds the ledger knows that officers decide about it.
         self.cabinet.make_folder(argument=f"{self.file}, state")
         path = self.cabinet.path(self.name)
         others = self.cabinet.files()

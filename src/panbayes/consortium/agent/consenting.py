@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.proposals import Proposed
+from panbayes.consortium.agent.sections import Person
+from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.holder.consent import OfficersConsent
-from panbayes.consortium.holder.ledger.decisions import statement_after
+from panbayes.consortium.holder.ledger.decisions import standing, statement_after
+from panbayes.consortium.holder.ledger.events import Event
+from panbayes.consortium.post.bodies import approval_statement
 from panbayes.consortium.post.keys import PublicKey
-from panbayes.consortium.post.proposal import approval_statement
-from panbayes.consortium.post.signatures import verify
+from panbayes.consortium.post.signatures import signer, verify
 from panbayes.errors import InputError
 
-__all__ = ["consent_to", "statement_of"]
+__all__ = ["check_signature", "consent_to", "signed_by", "statement_of", "verify_line"]
 
 
-def statement_of(holder: HolderFile, proposed: Proposed, *, declines: int = 0) -> str:
+def statement_of(holder: HolderFile, proposed: ProposedStudy, *, declines: int = 0) -> str:
     """Return the text that every officer signs, after the study was declined so often."""
     study = proposed.study
     until = study.about.until
@@ -30,19 +35,55 @@ def statement_of(holder: HolderFile, proposed: Proposed, *, declines: int = 0) -
     return statement_after(declines, statement)
 
 
-def consent_to(holder: HolderFile, proposed: Proposed) -> OfficersConsent:
+def consent_to(holder: HolderFile, proposed: ProposedStudy) -> OfficersConsent:
     """Return what has to be given before a study is answered."""
     return OfficersConsent(
         study=proposed.study.hash,
         officers=tuple(officer.key.line for officer in holder.officers),
         required=holder.approvals,
         statement=statement_of(holder, proposed),
-        verify=_verify,
+        verify=verify_line,
         until=proposed.study.about.until,
     )
 
 
-def _verify(line: str, data: bytes, signature: str) -> bool:
+def signed_by(holder: HolderFile, consent: OfficersConsent, history: Iterable[Event]) -> tuple[Person, ...]:
+    """Return the officers whose approvals stand after what was decided, each judged as the gate judges them."""
+    stands = standing(history)
+    statement = statement_after(stands.declines, consent.statement)
+    one = replace(consent, required=1, until=None, statement=statement)
+    return tuple(
+        officer
+        for officer in holder.officers
+        if replace(one, officers=(officer.key.line,)).follows_from(stands.approvals)
+    )
+
+
+def check_signature(
+    holder: HolderFile, statement: str, signature: str, *, argument: str, remedy: str
+) -> tuple[PublicKey, Person]:
+    """Return whose signature of a statement this is; refuse what is no officer's, with what is to be signed instead."""
+    key = signer(signature)
+    officer = None if key is None else holder.officer(key)
+    if key is None:
+        raise InputError(argument, found="is no signature", remedy="give what `ssh-keygen -Y sign` wrote")
+    if officer is None:
+        raise InputError(
+            argument,
+            found=f"is of the key {key.fingerprint}, which is no officer's here",
+            remedy=f"let an officer of {holder.file} sign",
+        )
+    if not verify(key, "panbayes-approval", statement.encode(), signature):
+        raise InputError(
+            argument,
+            found=f"is not {officer.name}'s signature under this approval",
+            remedy=f"{remedy}, with `ssh-keygen -Y sign -n panbayes-approval`",
+        )
+    return key, officer
+
+
+def verify_line(line: str, data: bytes, signature: str) -> bool:
+    """Tell whether a signature of an approval is that of the key on a line."""
     try:
         key = PublicKey.parse(line, argument="key")
     except InputError:

@@ -13,21 +13,21 @@ without panbayes, in the namespace ``panbayes-approval``.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.consenting import consent_to, statement_of
-from panbayes.consortium.agent.proposals import Proposed
+from panbayes.consortium.agent.consenting import check_signature, consent_to, signed_by, statement_of
 from panbayes.consortium.agent.sections import Person
+from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.holder.ledger.attempts import Attempt
 from panbayes.consortium.holder.ledger.decisions import standing
 from panbayes.consortium.holder.ledger.events import Event
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.transaction import Transaction
+from panbayes.consortium.post.bodies import Approval, OfficerSignature, encode
 from panbayes.consortium.post.keys import PublicKey
 from panbayes.consortium.post.letters import Header, Letter, Signed
-from panbayes.consortium.post.proposal import Approval, OfficerSignature, encode
 from panbayes.consortium.post.signatures import signer, verify
 from panbayes.errors import InputError, can_be_seen
 from panbayes.files import write_text
@@ -69,7 +69,7 @@ class Position:
         return len(self.signed) >= self.required
 
 
-def position_of(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> Position:
+def position_of(proposed: ProposedStudy, holder: HolderFile, ledger: Ledger) -> Position:
     """Say how a study stands, as this letter proposed it."""
     summary, study = ledger.summary(), proposed.study.hash
     with ledger.transaction(write=False) as transaction:
@@ -94,48 +94,33 @@ def position_of(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> Posit
     return Position(word, signed, holder.approvals)
 
 
-def _signed(proposed: Proposed, holder: HolderFile, history: list[Event]) -> tuple[Person, ...]:
-    """Return the officers whose approvals of this letter stand, each judged as the gate judges them."""
-    stands = standing(history)
-    statement = statement_of(holder, proposed, declines=stands.declines)
-    consent = replace(consent_to(holder, proposed), required=1, until=None, statement=statement)
-    return tuple(
-        officer
-        for officer in holder.officers
-        if replace(consent, officers=(officer.key.line,)).follows_from(stands.approvals)
-    )
+def _signed(proposed: ProposedStudy, holder: HolderFile, history: list[Event]) -> tuple[Person, ...]:
+    """Return the officers whose approvals of this letter stand."""
+    return signed_by(holder, consent_to(holder, proposed), history)
 
 
-def statement_now(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> str:
+def statement_now(proposed: ProposedStudy, holder: HolderFile, ledger: Ledger) -> str:
     """Return the text that officers sign now: another one after each decline."""
     with ledger.transaction(write=False) as transaction:
         stands = standing(transaction.events.decisions(proposed.study.hash))
     return statement_of(holder, proposed, declines=stands.declines)
 
 
-def approve(proposed: Proposed, holder: HolderFile, ledger: Ledger, signature: str, *, argument: str) -> Person | None:
+def approve(
+    proposed: ProposedStudy, holder: HolderFile, ledger: Ledger, signature: str, *, argument: str
+) -> Person | None:
     """Write an officer's signature down and return who it is; None if they had signed before.
 
     ``argument`` names the signature in errors.
     """
     statement = statement_now(proposed, holder, ledger)
-    key = signer(signature)
-    officer = None if key is None else holder.officer(key)
-    if key is None:
-        raise InputError(argument, found="is no signature", remedy="give what `ssh-keygen -Y sign` wrote")
-    if officer is None:
-        raise InputError(
-            argument,
-            found=f"is of the key {key.fingerprint}, which is no officer's here",
-            remedy=f"let an officer of {holder.file} sign",
-        )
-    if not verify(key, "panbayes-approval", statement.encode(), signature):
-        raise InputError(
-            argument,
-            found=f"is not {officer.name}'s signature under this approval",
-            remedy="sign the statement that `panbayes holder approve STUDY --statement FILE` writes now, "
-            "with `ssh-keygen -Y sign -n panbayes-approval`",
-        )
+    key, officer = check_signature(
+        holder,
+        statement,
+        signature,
+        argument=argument,
+        remedy="sign the statement that `panbayes holder approve STUDY --statement FILE` writes now",
+    )
     with ledger.transaction() as transaction:
         before = _signed(proposed, holder, transaction.events.decisions(proposed.study.hash))
         if officer not in before:
@@ -148,7 +133,7 @@ def approve(proposed: Proposed, holder: HolderFile, ledger: Ledger, signature: s
     return None if officer in before else officer
 
 
-def _write_files(proposed: Proposed, holder: HolderFile, officer: Person, statement: str, signature: str) -> None:
+def _write_files(proposed: ProposedStudy, holder: HolderFile, officer: Person, statement: str, signature: str) -> None:
     folder = holder.private_folder(holder.consents)
     base = f"{proposed.study.hash[:12]}-{proposed.letter.digest[:16]}"
     argument = f"{holder.file}, state"
@@ -156,7 +141,7 @@ def _write_files(proposed: Proposed, holder: HolderFile, officer: Person, statem
     write_text(folder / f"{base}.{officer.name}.sig", signature, argument=argument, private=True)
 
 
-def approval_letter(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> tuple[Header, Signed] | None:
+def approval_letter(proposed: ProposedStudy, holder: HolderFile, ledger: Ledger) -> tuple[Header, Signed] | None:
     """Return the letter that tells the analyst of the approval; None while the study is not approved."""
     if position_of(proposed, holder, ledger).word != "approved":
         return None
@@ -173,7 +158,7 @@ def approval_letter(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> t
     return header, Letter(header, body).signed_by(holder.private)
 
 
-def _signatures(proposed: Proposed, holder: HolderFile, transaction: Transaction) -> tuple[OfficerSignature, ...]:
+def _signatures(proposed: ProposedStudy, holder: HolderFile, transaction: Transaction) -> tuple[OfficerSignature, ...]:
     """Return the first signatures that make the approval, as many as must be, in the order in which they were made."""
     stands = standing(transaction.events.decisions(proposed.study.hash))
     statement = statement_of(holder, proposed, declines=stands.declines)
@@ -188,7 +173,7 @@ def _signatures(proposed: Proposed, holder: HolderFile, transaction: Transaction
     return tuple(found.values())[: holder.approvals]
 
 
-def send_approval(proposed: Proposed, holder: HolderFile, ledger: Ledger) -> bool:
+def send_approval(proposed: ProposedStudy, holder: HolderFile, ledger: Ledger) -> bool:
     """Lay the approval's letter out for the carrier, if the study is approved; tell whether it is."""
     letter = approval_letter(proposed, holder, ledger)
     if letter is not None:
@@ -207,17 +192,17 @@ def check_reason(text: str, *, argument: str) -> str:
     return text
 
 
-def decline(proposed: Proposed, ledger: Ledger, *, by: str, reason: str) -> None:
+def decline(proposed: ProposedStudy, ledger: Ledger, *, by: str, reason: str) -> None:
     """Decline a study: what was signed before is void, and it must be approved anew."""
     _write("declined", proposed, ledger, by, reason)
 
 
-def stop(proposed: Proposed, ledger: Ledger, *, by: str, reason: str) -> None:
+def stop(proposed: ProposedStudy, ledger: Ledger, *, by: str, reason: str) -> None:
     """Stop a study: nothing leaves from now on."""
     _write("stopped", proposed, ledger, by, reason)
 
 
-def resume(proposed: Proposed, holder: HolderFile, ledger: Ledger, *, by: str, reason: str) -> tuple[Attempt, ...]:
+def resume(proposed: ProposedStudy, holder: HolderFile, ledger: Ledger, *, by: str, reason: str) -> tuple[Attempt, ...]:
     """Let a study go on that was stopped or paused, and return the answers that failed since the holder last looked."""
     position = position_of(proposed, holder, ledger)
     if position.word in ("expired", "closed"):
@@ -235,7 +220,7 @@ def resume(proposed: Proposed, holder: HolderFile, ledger: Ledger, *, by: str, r
 
 
 def _write(
-    what: Literal["declined", "stopped", "resumed"], proposed: Proposed, ledger: Ledger, by: str, reason: str
+    what: Literal["declined", "stopped", "resumed"], proposed: ProposedStudy, ledger: Ledger, by: str, reason: str
 ) -> None:
     said = {"by": check_reason(by, argument="--by"), "reason": check_reason(reason, argument="--reason")}
     ledger.write_event(what, said, study=proposed.study.hash, asker=proposed.analyst.key.fingerprint)

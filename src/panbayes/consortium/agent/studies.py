@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.proposals import NotArrivedError, Proposed, read_study_letter
+from panbayes.consortium.agent.study_letters import NotArrivedError, ProposedStudy, read_study_letter
 from panbayes.consortium.post.letters import LIMITS, MAX_HEADER, Letter, LetterError, Signed
 from panbayes.consortium.post.signatures import MAX_SIGNATURE_BYTES
 from panbayes.display import shortened
@@ -43,7 +43,7 @@ _SHOWN: Final = 300
 class Arrived:
     """A proposed study and when its letter came."""
 
-    proposed: Proposed
+    proposed: ProposedStudy
     time: dt.datetime
 
 
@@ -55,7 +55,7 @@ class Studies:
         self._holder = holder
         self._folder = holder.post("studies").path
 
-    def keep(self, letter: Signed) -> Proposed:
+    def keep(self, letter: Signed) -> ProposedStudy:
         """Keep a letter if it has arrived; raise a :class:`NotArrivedError` if it has not."""
         proposed = read_study_letter(letter, self._holder)
         target = self._folder / f"{proposed.study.hash[:12]}-{letter.digest[:16]}.study"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from panbayes.consortium.agent.proposals import Proposed
+from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.budget import conflict
 from panbayes.consortium.holder.ledger.declaration import Dataset
@@ -121,7 +121,7 @@ class Account:
         return self.cap.express(self.grant) is not None
 
 
-def consent_words(proposed: Proposed, account: Account) -> list[Paragraph]:
+def consent_words(proposed: ProposedStudy, account: Account) -> list[Paragraph]:
     """Return what an officer reads before signing."""
     study = proposed.study
     return [
@@ -150,7 +150,7 @@ def _unit(study: Study) -> str:
     return "person" if study.schema.unit is not None else "record"
 
 
-def _who(proposed: Proposed) -> Iterator[str]:
+def _who(proposed: ProposedStudy) -> Iterator[str]:
     study = proposed.study
     attributes = f"{len(study.schema)} attribute{'s' if len(study.schema) > 1 else ''}"
     others = _together(proposed.others)
@@ -261,7 +261,7 @@ def _promise(study: Study) -> str:
     return f"{named}: {rarely}a guess that was 50 : 50 becomes {_most(even_odds(study.grant, delta=study.delta))}"
 
 
-def _several(proposed: Proposed) -> str:
+def _several(proposed: ProposedStudy) -> str:
     study, holders = proposed.study, len(proposed.others) + 1
     two = even_odds(study.grant.times(2), delta=study.delta)
     text = f"What holders reveal adds up: about somebody whom two of them know the guess becomes {_most(two)}"

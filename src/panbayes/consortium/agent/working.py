@@ -32,9 +32,9 @@ from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.consenting import consent_to
 from panbayes.consortium.agent.effort import effort_of, public_records, seconds
 from panbayes.consortium.agent.pipe import Done, Job, Promise, Said, Taken, receive_job, send
-from panbayes.consortium.agent.proposals import Proposed
 from panbayes.consortium.agent.slots import check_grid
 from panbayes.consortium.agent.studies import Studies
+from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.consent import Consent, NoConsentError
 from panbayes.consortium.holder.dataset import see
@@ -163,14 +163,14 @@ class _Working:
         else:
             yield Done(outcome.what, outcome.question, code, outcome.reply, told)
 
-    def _proposed(self, job: Job) -> Proposed:
+    def _proposed(self, job: Job) -> ProposedStudy:
         """Return the letter that the job names."""
         for arrived in Studies(self._holder).of(job.study):
             if arrived.proposed.letter.digest == job.letter:
                 return arrived.proposed
         raise InputError("study", found="its letter is no longer kept", remedy="have the analyst send it again")
 
-    def _public_records(self, proposed: Proposed, records: Records) -> int:
+    def _public_records(self, proposed: ProposedStudy, records: Records) -> int:
         bound, study = self._holder.time.records_bound, proposed.study
         private = study.adjacency == "add-remove"
         check_grid(
@@ -181,7 +181,7 @@ class _Working:
         )
         return public_records(study.schema, size=None if private else records.facts.size, bound=bound)
 
-    def _check_bound(self, proposed: Proposed, records: Records) -> None:
+    def _check_bound(self, proposed: ProposedStudy, records: Records) -> None:
         """Refuse to answer, once the slot is promised, where a private number of records is beyond its bound."""
         bound, private = self._holder.time.records_bound, proposed.study.adjacency == "add-remove"
         if private and bound is not None and records.facts.records > bound:
@@ -191,7 +191,7 @@ class _Working:
                 remedy="give a bound that the table stays below",
             )
 
-    def _open(self, proposed: Proposed, letter: str) -> _Opened:
+    def _open(self, proposed: ProposedStudy, letter: str) -> _Opened:
         """Return the gate of a study; the one before is kept, if it is the same."""
         if self._opened is not None and self._opened.letter == letter:
             return self._opened
@@ -201,7 +201,7 @@ class _Working:
             self._opened = _Opened(letter, gate, records, stack.pop_all())
         return self._opened
 
-    def _behind(self, proposed: Proposed, stack: ExitStack) -> tuple[Records, Gate]:
+    def _behind(self, proposed: ProposedStudy, stack: ExitStack) -> tuple[Records, Gate]:
         """Return the records that a study sees, and the gate before them."""
         holder, study = self._holder, proposed.study
         consent, argument, edition = consent_to(holder, proposed), f"{holder.file}, source", None
@@ -253,7 +253,7 @@ class _Working:
         """Take down what went wrong behind the gate."""
         self._trouble.report(error)
 
-    def _rehearse(self, proposed: Proposed, question: Question | None, job: Job) -> None:
+    def _rehearse(self, proposed: ProposedStudy, question: Question | None, job: Job) -> None:
         """Answer such a question once on made-up records, so that nothing is compiled while real ones are looked at."""
         kind = "" if question is None else kind_of(question.query)
         if (job.study, kind) in self._rehearsed:

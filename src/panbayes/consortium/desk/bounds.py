@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from panbayes.consortium.agreement.limits import MAX_CELLS, cells_of_grouped, cells_of_largest
+from panbayes.consortium.post.bodies import decode_study
 from panbayes.consortium.post.letters import LIMITS, Letter, LetterError
-from panbayes.consortium.post.proposal import decode_proposal
 from panbayes.consortium.protocol.codec import MalformedError, decode_question
 from panbayes.consortium.protocol.queries import (
     FormerChoiceQuery,
@@ -106,7 +106,7 @@ class AnswerBounds:
 def _schema_sizes(study: Path) -> tuple[int, ...] | None:
     body = _body(study)
     try:
-        return None if body is None else tuple(Schema.parse(decode_proposal(body).schema, source="schema").sizes)
+        return None if body is None else tuple(Schema.parse(decode_study(body).schema, source="schema").sizes)
     except (LetterError, InputError):
         return None
 

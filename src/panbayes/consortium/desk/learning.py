@@ -25,7 +25,7 @@ from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import check_number, learn_from
 from panbayes.consortium.desk.asking import Correspondence, Tell
 from panbayes.consortium.desk.journal import Journal, journal_folder
-from panbayes.consortium.desk.proposing import Proposed, propose
+from panbayes.consortium.desk.proposing import SentStudy, propose
 from panbayes.consortium.desk.receipts import receipts_of
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
@@ -169,7 +169,7 @@ def learn_by_letters(
 
 
 def _standing(
-    proposed: Proposed, letters: Mapping[str, Correspondence], names: Collection[str]
+    proposed: SentStudy, letters: Mapping[str, Correspondence], names: Collection[str]
 ) -> dict[str, list[str]]:
     """Say what is known of those that are waited for."""
     found: dict[str, list[str]] = {}

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 
 from panbayes.consortium.agreement.study import Study, dump_study
 from panbayes.consortium.desk.journal import Journal
+from panbayes.consortium.post.bodies import StudyBody, decode_approval, decode_study, encode
 from panbayes.consortium.post.folder import Folder
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
 from panbayes.consortium.post.letters import Header, Letter, LetterError, Signed, stem_of
-from panbayes.consortium.post.proposal import Proposal, decode_approval, decode_proposal, encode
 from panbayes.consortium.post.sealing import sealing_key
 from panbayes.errors import InputError
 from panbayes.schema.schema import Schema, dump_schema
 
-__all__ = ["Proposed", "propose"]
+__all__ = ["SentStudy", "propose"]
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class SentStudy:
     """A study that was proposed: the ``letters`` to the ``holders``, by name, in the order of the names."""
 
     folder: Folder
@@ -34,12 +34,10 @@ class Proposed:
     letters: Mapping[str, Signed]
 
     def approved(self, name: str) -> bool:
-        """Tell whether a letter of the holder says that its officers approved this very proposal."""
+        """Tell whether a letter of the holder says that its officers approved the study by this very letter."""
         key = self.holders[name]
-        proposal = self.letters[name]
-        header = Header(
-            "approval", self.study.hash, self.analyst.fingerprint, key.fingerprint, replies_to=proposal.digest
-        )
+        sent = self.letters[name]
+        header = Header("approval", self.study.hash, self.analyst.fingerprint, key.fingerprint, replies_to=sent.digest)
         found = self.folder.get("from", name, stem_of(header), "approval")
         letter = None if found is None else found.open(key, "approval")
         if letter is None or letter.header != header:
@@ -59,7 +57,7 @@ def propose(
     folder: Folder,
     journal: Journal,
     simulated: bool = False,
-) -> Proposed:
+) -> SentStudy:
     """Put the letters that propose a study into the folder, unless they lie there; the first time, make them."""
     named = dict(sorted(holders.items()))
     if not study.private:
@@ -74,7 +72,7 @@ def propose(
     }
     letters = journal.proposed(analyst=key.public, simulated=simulated, holders=named)
     if not letters:
-        body = Proposal(
+        body = StudyBody(
             study=dump_study(study),
             schema=dump_schema(study.schema),
             holders={name: holder.line for name, holder in named.items()},
@@ -94,11 +92,11 @@ def propose(
     for name, header in headers.items():
         if folder.get("to", name, stem_of(header), "study") != letters[name]:
             folder.put("to", name, header, letters[name])
-    return Proposed(folder, study, key.public, named, letters)
+    return SentStudy(folder, study, key.public, named, letters)
 
 
 def _in_folder(
-    folder: Folder, name: str, header: Header, key: PrivateKey, body: Proposal, study: Study
+    folder: Folder, name: str, header: Header, key: PrivateKey, body: StudyBody, study: Study
 ) -> Signed | None:
     """Return the letter that proposed the same before, from a folder that outlived the journal, if there is one."""
     found = folder.get("to", name, stem_of(header), "study")
@@ -106,7 +104,7 @@ def _in_folder(
     if found is None or letter is None or letter.header != header:
         return None
     try:
-        before = decode_proposal(letter.body)
+        before = decode_study(letter.body)
         meant = Study.parse(before.study, schema=Schema.parse(before.schema))
     except (LetterError, InputError):
         return None

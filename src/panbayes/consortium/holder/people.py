@@ -59,8 +59,7 @@ class People:
         if not new or self._register is None:
             return found
         with self._ledger.transaction() as transaction:
-            transaction.dataset.register(new, self._register)
-            return found | transaction.dataset.blocks_of(new)
+            return found | transaction.dataset.register(new, self._register)
 
     def _admits(self, block: str | None) -> bool:
         return block is not None and (self._blocks is None or block in self._blocks)

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable
 
 from panbayes.consortium.holder.budget import RefusedError, Wanted, check_budget
+from panbayes.consortium.holder.consent import Consent
 from panbayes.consortium.holder.ledger.attempts import Attempt
 from panbayes.consortium.holder.ledger.chain import Charge
 from panbayes.consortium.holder.ledger.declaration import Named, Pin
@@ -22,19 +23,34 @@ from panbayes.errors import InputError
 __all__ = ["check_proposal", "propose"]
 
 
-def propose(ledger: Ledger, proposal: Proposal, answer: Callable[[], bytes], *, blocks: Named = None) -> bytes:
+def propose(
+    ledger: Ledger,
+    proposal: Proposal,
+    answer: Callable[[], bytes],
+    *,
+    blocks: Named = None,
+    consent: Consent | None = None,
+) -> bytes:
     """Return the answer to a proposal: what was stored for it, free, or else what ``answer`` draws, charged first.
 
     ``answer`` is called once there is room, with secure noise, and must cost no more than the proposal says; what it
     returns is stored as it is. ``blocks`` are those whose people it sees, as
     :func:`panbayes.consortium.holder.dataset.population` gives them together with whom to let in: records that were not
-    read through that are not charged for. Raises an ``InputError`` where there is no room.
+    read through that are not charged for. ``consent`` is that of the holder's officers, where those decide about the
+    account: it is asked for inside the transaction of the charge. Raises an ``InputError`` where there is no room, or
+    no consent.
     """
     if not ledger.durable:
         raise ValueError("what is proposed is private, and charged to a ledger on disk")
     attempt = Attempt.now(study=proposal.hash, name=proposal.name, question=proposal.hash, kind=KIND)
 
     def charged(transaction: Transaction) -> bytes:
+        if consent is not None and not consent.given(transaction, proposal.hash):
+            raise InputError(
+                f'proposal "{proposal.name}"',
+                found="is not approved by as many officers as must",
+                remedy="let officers sign it, with --key FILE or --statement FILE",
+            )
         pin = _check(transaction, proposal, blocks)
         transaction.begin(attempt)
         reply = answer()

@@ -18,8 +18,8 @@ All keys are there, in this order and in this one writing, so that equal letters
 ============ ==================== ======================================================= =========================
 kind         from                 body                                                    replies to
 ============ ==================== ======================================================= =========================
-``study``    analyst to holder    :class:`panbayes.consortium.post.proposal.Proposal`     none
-``approval`` holder to analyst    :class:`panbayes.consortium.post.proposal.Approval`     the study
+``study``    analyst to holder    :class:`panbayes.consortium.post.bodies.StudyBody`       none
+``approval`` holder to analyst    :class:`panbayes.consortium.post.bodies.Approval`        the study
 ``question`` analyst to holder    the question's bytes, the same for every holder         none
 ``answer``   holder to analyst    the reply's bytes, a release or a refusal, or sealed    the question
 ============ ==================== ======================================================= =========================

@@ -12,8 +12,9 @@ once; and once more when it does.
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,11 @@ _AT_ONCE: Final = 5_000
 _ANSWER: Final = 5.0
 """Seconds that an answer of the broker may take."""
 
+_SOON: Final = 1.0
+"""Seconds after which a refusal is told; a broker that has not answered is given the rest of :data:`_ANSWER`."""
+
+_SHOWN: Final = ("OAUTHBEARER", "PLAIN")
+_HERE: Final = re.compile(r"localhost|127\.[0-9.]+|\[::1\]")
 _ALLOWED: Final = ("client.id", "sasl.", "security.", "ssl.")
 
 
@@ -79,6 +85,7 @@ class KafkaSource(Brokered):
         secrets = {}
         if self.settings is not None:
             secrets = _read_settings(around.folder / check_path(self.settings, argument="settings"))
+            _check_sealed(secrets, self.servers)
         link = KafkaLink(self, secrets, around.say)
         around.say(f"taking lines from {self.describe()}")
         return await Broker(feed, link, around, name="kafka", server=self.servers).begun()
@@ -148,34 +155,23 @@ class KafkaLink:
 
     def open(self) -> None:
         """See that the broker and the topic are there, and begin where the group stands."""
-        from confluent_kafka import KafkaException, TopicPartition
+        from confluent_kafka import TopicPartition
 
-        self._refused = False
-        try:
-            topic = self._consumer.list_topics(self._source.topic, timeout=_ANSWER).topics[self._source.topic]
-        except KafkaException:
-            self._hear(0)
-            if self._refused:
-                raise InputError(
-                    "settings",
-                    found=f"{self._source.servers} refuses this client",
-                    remedy="give a file with what it asks for, such as sasl.password and ssl.ca.location",
-                ) from None
-            raise LostError from None
+        there = self._partitions()
         self._down = False
-        if topic.error is not None or not topic.partitions:
+        if not there:
             raise InputError(
                 "topic",
                 found=f'{self._source.servers} has no topic "{self._source.topic}"',
                 remedy="make it, or let this client read it",
             )
-        wanted = self._source.partitions or tuple(topic.partitions)
+        wanted = self._source.partitions or there
         for number in wanted:
-            if number not in topic.partitions:
+            if number not in there:
                 raise InputError(
                     "partitions",
                     found=f'topic "{self._source.topic}" has no partition {number}',
-                    remedy=f"give some of 0 to {max(topic.partitions)}",
+                    remedy=f"give some of 0 to {max(there)}",
                 )
         if not self._assigned:
             partitions = [TopicPartition(self._source.topic, number) for number in sorted(set(wanted))]
@@ -183,6 +179,28 @@ class KafkaLink:
             self._assigned = True
             if self._source.delete:
                 self._delete_committed(partitions)
+
+    def _partitions(self) -> tuple[int, ...]:
+        """Ask for the topic, which has none if it is not there.
+
+        A refusal is told soon, though the client would go on trying.
+        """
+        from confluent_kafka import KafkaException
+
+        self._refused = False
+        for seconds in (_SOON, _ANSWER - _SOON):
+            try:
+                topic = self._consumer.list_topics(self._source.topic, timeout=seconds).topics[self._source.topic]
+                return () if topic.error is not None else tuple(topic.partitions)
+            except KafkaException:
+                self._hear(0)
+            if self._refused:
+                raise InputError(
+                    "settings",
+                    found=f"{self._source.servers} refuses this client",
+                    remedy="give a file with what it asks for, such as sasl.password and ssl.ca.location",
+                )
+        raise LostError
 
     def take(self) -> Messages:
         """Return what is there, after a wait for the first."""
@@ -284,6 +302,19 @@ def _read_settings(path: Path) -> dict[str, str]:
             )
         found[name] = value
     return found
+
+
+def _check_sealed(settings: Mapping[str, str], servers: str) -> None:
+    """Refuse to show a password or a token to another machine without TLS; other mechanisms show none."""
+    protocol = settings.get("security.protocol", "").lower()
+    mechanism = settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "")).upper()
+    hosts = [one.strip().rpartition("://")[2].rpartition(":")[0] for one in servers.split(",")]
+    if protocol == "sasl_plaintext" and mechanism in _SHOWN and not all(map(_HERE.fullmatch, hosts)):
+        raise InputError(
+            "settings",
+            found=f"a password or token ({mechanism}) would be shown without TLS",
+            remedy="give security.protocol=sasl_ssl, or a mechanism that shows none, such as SCRAM-SHA-512",
+        )
 
 
 KAFKA: Final = SourceKind("kafka", "messages of a Kafka topic", KafkaSource, repeats=True)

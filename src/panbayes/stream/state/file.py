@@ -148,9 +148,14 @@ class StateFile(OneProcess):
                 mapped.settle()
 
     def beat(self) -> None:
-        """Bring all entries to the disk, set the file's times back, and make every page ready to be written."""
+        """Bring all entries to the disk, set the file's times back, and make every page ready to be written.
+
+        Refuses where the file is no longer the one of its name: it would be lost with the process, and with it all that
+        was acknowledged.
+        """
         self.require_its_process()
         mapped = self._open()
+        mapped.require_its_name()
         mapped.memory.flush()
         with self._redrawing:
             # A byte of every page is written over itself; the record, which others may write to, is left alone.

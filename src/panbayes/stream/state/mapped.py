@@ -67,6 +67,19 @@ class MappedState:
         self.memory.flush()
         forget_times(self.descriptor)
 
+    def require_its_name(self) -> None:
+        """Refuse a file that was moved, removed or replaced since it was opened."""
+        try:
+            there = os.path.samestat(self.path.stat(), os.fstat(self.descriptor))
+        except OSError:
+            there = False
+        if not there:
+            raise InputError(
+                str(self.path),
+                found="is not the file any more that was opened: it was moved, removed or replaced meanwhile",
+                remedy="put it back if it still is somewhere; else start again with a new one",
+            )
+
     def require_home(self, record: Record) -> None:
         """Refuse a file that its state is still moving to, or was only copied to."""
         if record.standing is None:

@@ -39,6 +39,7 @@ __all__ = [
     "Bindings",
     "Earlier",
     "Fingerprint",
+    "Size",
     "Stage",
     "keyed",
     "keyed_earlier",
@@ -70,16 +71,39 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """How many persons or records there are, and of what ``kind`` that number is: equal for equal words for missing."""
+
+    kind: str
+    number: int
+
+    def text(self) -> str:
+        """Write it as it is kept."""
+        return f"{self.kind} {self.number}"
+
+    def differs(self, kept: str) -> bool:
+        """Tell whether a size that was kept is of the same kind, and another.
+
+        >>> [Size("records", 5).differs(kept) for kept in ("records 5", "records 6", "persons 6")]
+        [False, True, False]
+        """
+        return kept.split(" ")[0] == self.kind and kept != self.text()
+
+
+@dataclass(frozen=True, slots=True)
 class Fingerprint:
     """What records are known by: their ``marks``, and the ``stages`` in which earlier versions' marks are computed.
 
     The first mark is that of the records that are kept; there is none where nothing can be told. ``unit`` is the column
-    of the privacy unit, None where the record is the unit. It lives in memory only; what is stored is keyed.
+    of the privacy unit, None where the record is the unit. ``size`` is how many of these there are, with all that this
+    depends on beside the table: two tables of one dataset with different sizes of one kind are not the same. It lives
+    in memory only; what is stored is keyed, but for the size.
     """
 
     marks: tuple[bytes, ...] = field(repr=False)
     unit: str | None = None
     stages: tuple[Stage, ...] = field(default=(), repr=False, compare=False)
+    size: Size | None = field(default=None, repr=False)
 
     @property
     def kept(self) -> bytes | None:

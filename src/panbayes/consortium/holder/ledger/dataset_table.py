@@ -2,7 +2,8 @@
 
 The register says of every person that was ever read the block in which that was, by a hash of 16 bytes under a key of
 the ledger's own. Nothing is ever removed from it, whoever is removed from the table: who comes back has the same block.
-It lies in the ledger itself, so that it cannot be lost, or restored from a backup, without the account.
+It lies in the ledger itself, so that it cannot be lost, or restored from a backup, without the account. Sums of it are
+kept beside it, so that a row that is gone shows (:mod:`panbayes.consortium.holder.ledger.register_sums`).
 """
 
 from __future__ import annotations
@@ -10,16 +11,28 @@ from __future__ import annotations
 import hmac
 import sqlite3
 from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
 
 from panbayes.consortium.agreement.calendar import period_at, periods
 from panbayes.consortium.holder.ledger.binding import keyed
 from panbayes.consortium.holder.ledger.clock import Clock
 from panbayes.consortium.holder.ledger.declaration import Dataset, Named, Pin, read_dataset, read_pin
 from panbayes.consortium.holder.ledger.note_table import NoteTable
+from panbayes.consortium.holder.ledger.register_sums import RegisterSums, read_sums
 from panbayes.consortium.holder.ledger.rows import Rows
 from panbayes.errors import InternalError, LedgerError
 
 __all__ = ["DatasetTable"]
+
+_SUMS: Final = "register"
+_AT_ONCE: Final = 2**14
+
+_BLOCKS_OF: Final = """
+WITH RECURSIVE places (place) AS (SELECT 1 UNION ALL SELECT place + 16 FROM places WHERE place + 16 < length(?1))
+SELECT person, block FROM places CROSS JOIN register ON person = substr(?1, place, 16)
+"""
+"""Looks up everybody in a text of 16 bytes each."""
 
 
 class DatasetTable(Rows):
@@ -71,18 +84,39 @@ class DatasetTable(Rows):
         self._notes.write("block", now)
         return now
 
-    def register(self, people: Sequence[bytes], block: str) -> None:
-        """Write down that people were seen now; whoever was seen before keeps the block."""
-        statement = "INSERT OR IGNORE INTO register (person, block) VALUES (?, ?)"
-        self.connection.executemany(statement, [(person, block) for person in people])
+    def register(self, people: Sequence[bytes], block: str) -> dict[bytes, str]:
+        """Write down that people were seen now; whoever was seen before keeps the block. Return the block of each."""
+        found, sums = self.blocks_of(people), self.kept_sums() or self.sums()
+        new = [person for person in dict.fromkeys(people) if person not in found]
+        statement = "INSERT INTO register (person, block) VALUES (?, ?)"
+        self.connection.executemany(statement, [(person, block) for person in new])
+        self._keep(_SUMS, sums.having(block, new).text())
+        return found | dict.fromkeys(new, block)
 
     def blocks_of(self, people: Sequence[bytes]) -> dict[bytes, str]:
         """Return the block of each person that is in the register."""
         found: dict[bytes, str] = {}
-        for person in people:
-            row = self._row("SELECT block FROM register WHERE person = ?", str, given=(person,))
-            if row is not None:
-                found[person] = row[0]
+        for start in range(0, len(people), _AT_ONCE):
+            some = b"".join(people[start : start + _AT_ONCE])
+            found.update(self._rows(_BLOCKS_OF, bytes, str, given=(some,)))
+        return found
+
+    def sums(self) -> RegisterSums:
+        """Add up everybody in the register, block by block."""
+        found = RegisterSums()
+        rows = self._rows("SELECT block, person FROM register ORDER BY block", str, bytes)
+        for block, people in groupby(rows, key=lambda row: str(row[0])):
+            found = found.having(block, (person for _, person in people))
+        return found
+
+    def kept_sums(self) -> RegisterSums | None:
+        """Return the sums as they are kept beside the register; None where none were ever, as by earlier versions."""
+        text = self.recorded(_SUMS)
+        if text is None:
+            return None
+        found = read_sums(text)
+        if found is None:
+            raise self._damaged("the sums of its register are not what panbayes writes")
         return found
 
     def registered_blocks(self) -> set[str]:

@@ -11,7 +11,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from panbayes.consortium.holder.ledger.binding import Earlier, Fingerprint, Stage
+from panbayes.consortium.holder.ledger.binding import Earlier, Fingerprint, Size, Stage
 from panbayes.tables.codes import code_type
 from panbayes.tables.counter import BlockCounter, Facts
 from panbayes.tables.encoding import EARLIER
@@ -35,7 +35,8 @@ def fingerprint(records: Table | SpooledTable | KeptTable | RemoteTable) -> Fing
     if origin is not None:
         stages.append(Stage(cache(partial(_as_second, origin))))
         stages.append(Stage(cache(partial(_as_first, origin)), only_first=True))
-    return Fingerprint((kept,) if whole in (None, kept) else (kept, whole), _unit(records.facts), tuple(stages))
+    marks = (kept,) if whole in (None, kept) else (kept, whole)
+    return Fingerprint(marks, _unit(records.facts), tuple(stages), _size(records.facts))
 
 
 def anybodys(facts: Facts) -> Fingerprint:
@@ -45,6 +46,14 @@ def anybodys(facts: Facts) -> Fingerprint:
 
 def _unit(facts: Facts) -> str | None:
     return None if facts.schema.unit is None else facts.schema.unit.column
+
+
+def _size(facts: Facts) -> Size:
+    """Return how many there are. Whose id means missing follows from the words for it; else no schema changes that."""
+    if facts.schema.unit is None:
+        return Size("records", facts.size)
+    words = json.dumps(sorted(set(facts.schema.missing_values)))
+    return Size(f"persons-{hashlib.sha256(words.encode()).hexdigest()[:16]}", facts.size)
 
 
 def _today(records: BlockCounter) -> Earlier:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from panbayes.files import unfinished_names
+
 __all__ = ["codes_of", "remove_codes"]
 
 
@@ -17,8 +19,9 @@ def codes_of(ledger: Path, study: str) -> Path:
 
 
 def remove_codes(ledger: Path, study: str) -> bool:
-    """Remove what is kept for a study; tell whether there was anything."""
+    """Remove what is kept for a study, and what a kill left of keeping it; tell whether there was anything."""
     path = codes_of(ledger, study)
     found = path.exists()
-    path.unlink(missing_ok=True)
+    for left in (path, *unfinished_names(path)):
+        left.unlink(missing_ok=True)
     return found

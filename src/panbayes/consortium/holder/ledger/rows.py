@@ -21,7 +21,7 @@ class Rows:
         self._name = name
 
     def recorded(self, key: str) -> str | None:
-        """Return the newest "head", or the digest of all "notes" or "events", as it is kept beside them.
+        """Return the newest "head", the digest of all "notes" or "events", or the sums of the "register", as kept.
 
         None before the first. That there is a file of "attempts" is kept there too.
         """

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Protocol
 
 from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, AttemptLog, read_attempt
-from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint, keyed
+from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint, Size, keyed
 from panbayes.consortium.holder.ledger.chain import Charge, Entry, commitment, first_head, loss_text, next_head
 from panbayes.consortium.holder.ledger.clock import Clock
 from panbayes.consortium.holder.ledger.dataset_table import DatasetTable
+from panbayes.consortium.holder.ledger.declaration import Dataset
 from panbayes.consortium.holder.ledger.event_table import EventTable
 from panbayes.consortium.holder.ledger.note_table import NoteTable
 from panbayes.consortium.holder.ledger.notes import Note, What
@@ -28,6 +29,7 @@ from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss
 from panbayes.privacy.losses import loss_from_json
 from panbayes.schema.declaration import hashed_text
+from panbayes.tables.sources.address import OMOP, Address
 
 __all__ = ["Agreed", "Transaction"]
 
@@ -253,7 +255,7 @@ class Transaction(Rows):
 
         A binding under which nothing has been charged gives way. A dataset that changes is known by the place of its
         table alone: ``placed`` records come from there. So is one whose records were counted where they lie, and are
-        read for the first time.
+        read for the first time. A fixed one has as many people under every schema.
         """
         dataset, bindings = self.dataset.declared(), self.bindings()
         changing = dataset is not None and dataset.changing
@@ -283,6 +285,8 @@ class Transaction(Rows):
                 )
             self.connection.execute("DELETE FROM bindings WHERE schema = ?", (schema,))
             self.connection.execute("DELETE FROM marks WHERE schema = ?", (schema,))
+        if dataset is not None and not changing and placed:
+            self._check_size(schema, records.size, dataset)
         key = self.secret("key")
         for mark in records.marks:
             self.connection.execute(
@@ -290,6 +294,21 @@ class Transaction(Rows):
                 (schema, keyed(key, mark), MARK_VERSION),
             )
         self.connection.execute("INSERT OR IGNORE INTO units (schema, unit) VALUES (?, ?)", (schema, records.unit))
+
+    def _check_size(self, schema: str, size: Size | None, dataset: Dataset) -> None:
+        """Refuse a fixed dataset that had another size when something was charged under another schema."""
+        if size is None or (isinstance(dataset.source, Address) and dataset.source.scheme in OMOP):
+            return  # Of an OMOP database a feature file says who is learned about.
+        for other in {study.schema for study in self.studies()} - {schema}:
+            if size.differs(self.recorded(f"size {other}") or ""):
+                raise LedgerError(
+                    self._name,
+                    found=f"its table, {dataset.source}, is not the one that was declared fixed: it has another number "
+                    f"of {'records' if dataset.unit is None else 'people'} than when it was answered before",
+                    remedy="give the table as it was; one that changes is declared by a name of its own "
+                    "(panbayes holder dataset declare --changing), and people in both have then spent both",
+                )
+        self._keep(f"size {schema}", size.text())
 
     def _marked(self, schema: str) -> bool:
         """Tell whether anything is known of the records under a schema's hash."""

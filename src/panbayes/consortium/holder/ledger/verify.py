@@ -19,10 +19,14 @@ every study's content against its hash          changed what a study was granted
 spending of each study, and of all at each time spent more than agreed, of whichever block, or of δ
 what was declared, blocks, what studies see,    moved people to another block, or let a study see another state of
 and the register's blocks                       the table than it began with
+the register, by sums kept beside it            lost or removed people from it, or added some, by hand or by a slip
 answers after a study was closed or paused, and went on all the same
 to others after it was stopped or declined
 heads that others received                      restored an older copy, or wrote a new history
 =============================================== =====================================================================
+
+The register is in no chain, for heads must not depend on records: whoever can write to the file can write sums that
+fit. One that an earlier version began has no sums before somebody new is put into it; :func:`unsummed` tells.
 
 Only the last needs help from outside: a complete copy of an older ledger is a perfectly good ledger. Ask the analysts
 for the heads that came with their releases.
@@ -52,7 +56,7 @@ from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss
 
-__all__ = ["verify"]
+__all__ = ["unsummed", "verify"]
 
 
 def verify(ledger: Ledger, *, heads: Iterable[str] = ()) -> list[str]:
@@ -65,6 +69,12 @@ def verify(ledger: Ledger, *, heads: Iterable[str] = ()) -> list[str]:
             return list(_faults(transaction, ledger, heads))
     except InputError as error:
         return [error.found]
+
+
+def unsummed(ledger: Ledger) -> bool:
+    """Tell whether there are people in the register, and no sums by which it would show if some were missing."""
+    with ledger.transaction(write=False) as transaction:
+        return transaction.dataset.kept_sums() is None and bool(transaction.dataset.registered_blocks())
 
 
 def _price(query: Query) -> tuple[str, Loss]:

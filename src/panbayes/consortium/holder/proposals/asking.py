@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from panbayes.consortium.agreement.calendar import calendar_of, period_at
+from panbayes.consortium.holder.consent import Consent
 from panbayes.consortium.holder.dataset import population
 from panbayes.consortium.holder.ledger.clock import utc
 from panbayes.consortium.holder.ledger.declaration import Dataset, Named
@@ -82,8 +83,8 @@ def offer(ledger: Ledger, wish: Wish) -> Offer:
     return Offer(wish, dataset, protected, proposal, summary.left, left, stored)
 
 
-def take(ledger: Ledger, offered: Offer, *, noise: Noise) -> Answer:
-    """Have a wish answered and charged, or return what was answered before."""
+def take(ledger: Ledger, offered: Offer, *, noise: Noise, consent: Consent | None = None) -> Answer:
+    """Have a wish answered and charged, if there is ``consent``, or return what was answered before."""
     wish, protected = offered.wish, offered.protected
     if offered.stored is not None:
         return read_answer(wish, offered.stored, argument=ledger.name)
@@ -93,7 +94,8 @@ def take(ledger: Ledger, offered: Offer, *, noise: Noise) -> Answer:
     def answer() -> bytes:
         return json.dumps(wish.draw(counts, protected, noise=noise), separators=(",", ":")).encode()
 
-    return read_answer(wish, propose(ledger, offered.proposal, answer, blocks=found.blocks), argument=ledger.name)
+    reply = propose(ledger, offered.proposal, answer, blocks=found.blocks, consent=consent)
+    return read_answer(wish, reply, argument=ledger.name)
 
 
 def read_answer(wish: Wish, data: bytes, *, argument: str) -> Answer:

@@ -16,10 +16,10 @@ from panbayes.consortium.post.letters import LetterError
 __all__ = [
     "Approval",
     "OfficerSignature",
-    "Proposal",
+    "StudyBody",
     "approval_statement",
     "decode_approval",
-    "decode_proposal",
+    "decode_study",
     "encode",
 ]
 
@@ -33,7 +33,7 @@ class _Body(Struct, frozen=True, forbid_unknown_fields=True):
     """What bodies have in common."""
 
 
-class Proposal(_Body, frozen=True):
+class StudyBody(_Body, frozen=True):
     """A study and its schema, each as the text of its file; who takes part; the key to seal answers to, or "".
 
     ``holders`` gives the key of every holder by the name that the analyst knows it by.
@@ -81,17 +81,17 @@ def approval_statement(
     return "\n".join((*(" ".join(line.split()) for line in lines), ""))
 
 
-Body = TypeVar("Body", Proposal, Approval)
+Body = TypeVar("Body", StudyBody, Approval)
 
 
-def encode(body: Proposal | Approval) -> bytes:
+def encode(body: StudyBody | Approval) -> bytes:
     """Write a body."""
     return msgspec.json.format(msgspec.json.encode(body, order="deterministic"), indent=1) + b"\n"
 
 
-def decode_proposal(data: bytes) -> Proposal:
+def decode_study(data: bytes) -> StudyBody:
     """Read the body of a study's letter."""
-    return _decode(data, Proposal)
+    return _decode(data, StudyBody)
 
 
 def decode_approval(data: bytes) -> Approval:

@@ -17,16 +17,16 @@ from typing import Final, Literal, TypeAlias
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.sections import Person
 from panbayes.consortium.agreement.study import Study
+from panbayes.consortium.post.bodies import StudyBody, decode_study
 from panbayes.consortium.post.keys import PublicKey
 from panbayes.consortium.post.letters import LIMITS, Header, Letter, LetterError, Signed
-from panbayes.consortium.post.proposal import Proposal, decode_proposal
 from panbayes.errors import ExitCode, InputError, PanbayesError
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.declaration import build
 from panbayes.schema.schema import Schema
 from panbayes.schema.toml_reader import Document
 
-__all__ = ["MAX_TEXT", "MAX_VALUES", "NotArrivedError", "Proposed", "read_study_letter"]
+__all__ = ["MAX_TEXT", "MAX_VALUES", "NotArrivedError", "ProposedStudy", "read_study_letter"]
 
 MAX_TEXT: Final = 4_000_000
 """Characters of a study or a schema at most, as in files."""
@@ -52,7 +52,7 @@ class NotArrivedError(PanbayesError):
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class ProposedStudy:
     """A study that an analyst proposes, with the letter that it came in.
 
     ``analyst`` is who asks, as ``holder.toml`` names them; ``called`` is what the letter calls this holder.
@@ -60,7 +60,7 @@ class Proposed:
 
     letter: Signed
     header: Header
-    proposal: Proposal
+    body: StudyBody
     study: Study
     analyst: Person
     called: str
@@ -68,23 +68,23 @@ class Proposed:
     @property
     def others(self) -> tuple[str, ...]:
         """The other holders, as the letter names them."""
-        return tuple(name for name in self.proposal.holders if name != self.called)
+        return tuple(name for name in self.body.holders if name != self.called)
 
 
-def read_study_letter(letter: Signed, holder: HolderFile) -> Proposed:
+def read_study_letter(letter: Signed, holder: HolderFile) -> ProposedStudy:
     """Read a letter that proposes a study; raise a :class:`NotArrivedError` for any other."""
-    header, body, analyst = _open(letter, holder)
+    header, data, analyst = _open(letter, holder)
     try:
-        proposal = decode_proposal(body)
-        if PublicKey.parse(proposal.analyst, argument="analyst") != analyst.key:
+        body = decode_study(data)
+        if PublicKey.parse(body.analyst, argument="analyst") != analyst.key:
             raise _unreadable("it names another analyst than the one who signed it")
-        called = _called(proposal, holder)
-        study = _study(proposal)
+        called = _called(body, holder)
+        study = _study(body)
     except (LetterError, InputError) as error:
         raise _unreadable(str(error)) from None
     if study.hash != header.study:
         raise _unreadable("it names another study than the one that it holds")
-    return Proposed(letter, header, proposal, study, analyst, called)
+    return ProposedStudy(letter, header, body, study, analyst, called)
 
 
 def _open(letter: Signed, holder: HolderFile) -> tuple[Header, bytes, Person]:
@@ -108,9 +108,9 @@ def _open(letter: Signed, holder: HolderFile) -> tuple[Header, bytes, Person]:
     return header, opened.body, analyst
 
 
-def _called(proposal: Proposal, holder: HolderFile) -> str:
+def _called(body: StudyBody, holder: HolderFile) -> str:
     """Return this holder's name among those that take part; each key and each name is there once."""
-    keys = {name: PublicKey.parse(line, argument="holders") for name, line in proposal.holders.items()}
+    keys = {name: PublicKey.parse(line, argument="holders") for name, line in body.holders.items()}
     if len(set(keys.values())) < len(keys) or len({name.casefold() for name in keys}) < len(keys):
         raise _unreadable("it has a holder twice")
     found = next((name for name, key in keys.items() if key == holder.public), None)
@@ -119,12 +119,12 @@ def _called(proposal: Proposal, holder: HolderFile) -> str:
     return found
 
 
-def _study(proposal: Proposal) -> Study:
+def _study(body: StudyBody) -> Study:
     """Read the study from its texts, which can name no file."""
-    if max(len(proposal.study), len(proposal.schema)) > MAX_TEXT:
+    if max(len(body.study), len(body.schema)) > MAX_TEXT:
         raise _unreadable(f"a text in it has more than {MAX_TEXT:,} characters")
-    _check_values(proposal.schema)
-    study = Study.parse(proposal.study, schema=Schema.parse(proposal.schema, source="schema"), source="study")
+    _check_values(body.schema)
+    study = Study.parse(body.study, schema=Schema.parse(body.schema, source="schema"), source="study")
     if not study.private:
         raise _unreadable("its study asks for all records without privacy")
     if len(study.name) > MAX_NAME or not study.name.isprintable():
