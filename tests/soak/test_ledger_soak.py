@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.consortium.holder.test_kill import outcome
+from tests.consortium.holder.test_kill_proposals import outcome as outcome_of_proposal
 from tests.consortium.protocol.test_messages import fuzz
 
 pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="a long run: set PANBAYES_SOAK=1")
@@ -26,4 +27,10 @@ def test_killed_at_a_thousand_random_times_each(seed: int, tmp_path: Path) -> No
 def test_killed_at_every_line_of_the_transaction(tmp_path: Path) -> None:
     found = outcome("lines", tmp_path, 1, 0)
     assert found["kills"] >= 200
+    assert found["charged, not received"] >= 1
+
+
+def test_killed_at_every_line_from_the_writing_of_a_proposals_answer_on(tmp_path: Path) -> None:
+    found = outcome_of_proposal(tmp_path, 1, "written")
+    assert found["kills"] >= 100
     assert found["charged, not received"] >= 1
