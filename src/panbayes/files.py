@@ -14,6 +14,7 @@ holds what its owner alone may read.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import stat
@@ -285,14 +286,20 @@ def _number(error: OSError) -> int | None:
 
 def unfinished_names(path: Path) -> list[Path]:
     """Return what a process that was killed has left beside ``path``: files under names that it was written by."""
-    left = re.compile(rf"\.{re.escape(path.name[:40])}\.[0-9a-f]{{12}}\.tmp")
+    left = re.compile(rf"{re.escape(_beginning(path))}\.[0-9a-f]{{12}}\.tmp")
     return [found for found in path.parent.iterdir() if left.fullmatch(found.name)]
+
+
+def _beginning(target: Path) -> str:
+    """Return how temporary names of a file begin: long names are cut, and told apart by their hash."""
+    name = target.name
+    return f".{name}" if len(name) <= 40 else f".{name[:31]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 @contextmanager
 def _unfinished(target: Path) -> Iterator[Path]:
     """Yield a name beside the target that nobody else has; whatever has it in the end is removed."""
-    path = target.with_name(f".{target.name[:40]}.{uuid.uuid4().hex[:12]}.tmp")
+    path = target.with_name(f"{_beginning(target)}.{uuid.uuid4().hex[:12]}.tmp")
     _UNFINISHED.add(path)
     try:
         yield path

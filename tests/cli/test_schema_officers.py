@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from panbayes.cli.schema import proposing
 from panbayes.consortium.agent.own_questions import consent_to_own, own_statement
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
@@ -139,3 +140,61 @@ def test_the_holders_file_is_named_where_it_is_not_found(house: House, panbayes:
     done = panbayes(*ASK, "--yes", "--key", "mary.key", "--config", "other/holder.toml")
     assert "--config: other/holder.toml has another ledger than" in done.stderr
     assert panbayes(*ASK, "--yes", "--key", "mary.key", "--config", "north.toml").returncode == 0
+
+
+def test_officers_are_asked_by_whatever_path_the_ledger_is_reached(house: House, panbayes: Panbayes) -> None:
+    """Through a linked folder, through a folder and back, and by a link to the ledger itself."""
+    ledger = ledger_of(house).relative_to(house.folder)
+    (house.folder / "d").mkdir()
+    (house.folder / "d" / "ledgers").symlink_to("../state/ledgers")
+    (ledger_of(house).parent / "x").mkdir()
+    (house.folder / "link.ledger").symlink_to(ledger)
+    around = ledger.parent / "x" / ".." / ledger.name
+    for ask in (("north", "--state", "d"), (str(around),), ("link.ledger",)):
+        done = panbayes("schema", "bounds", ask[0], "age", "--epsilon", "0.5", "--yes", *ask[1:])
+        assert done.returncode != 0
+        assert nothing_happened(house), ask
+        assert "officers" in done.stderr, done.stderr
+    done = panbayes("holder", "ledger", "cap", str(around), "50")
+    assert (done.returncode, "is what its holder's file says" in done.stderr) == (2, True)
+
+
+def test_a_state_is_its_officers_from_the_beginning(panbayes: Panbayes, tmp_path: Path) -> None:
+    (tmp_path / "north.csv").write_text("age\n50\n60\n")
+    key("mary").save(tmp_path / "mary", comment="mary", argument="mary")
+    key("anna").save(tmp_path / "anna", comment="anna", argument="anna")
+    begun = ("--name", "north", "--cap", "3", "--source", "north.csv")
+    done = panbayes("holder", "init", *begun, "--officer", "mary=mary.pub", "--analyst", "anna=anna.pub")
+    assert done.returncode == 0, done.stderr
+    assert panbayes(*DECLARE[:3], "north", "--source", "north.csv", "--fixed", "--state", "state").returncode == 0
+    done = panbayes(*ASK, "--yes")
+    assert (done.returncode, "0 of 1 officers" in done.stderr) == (2, True), done.stderr
+
+
+def test_nothing_is_learned_from_the_accounts_of_officers_without_their_agent(house: House, panbayes: Panbayes) -> None:
+    """Neither by the declared dataset nor by a table of another name, which would open an account beside it."""
+    (house.folder / "other.csv").write_text("age\n1\n2\n")
+    schema = 'version = 1\nname = "ages"\nstatus = "approved"\n[[attributes]]\nname = "age"\nbins = [0, 50, 100]\n'
+    (house.folder / "ages.toml").write_text(schema)
+    study = 'version = 1\nname = "s"\nschema = "ages.toml"\nstrategy = "independent"\nepsilon = 1\n'
+    (house.folder / "study.toml").write_text(study)
+    before = sorted((house.folder / "state").rglob("*"))
+    for table in ("north=north.csv", "south=other.csv"):
+        done = panbayes("learn", "study.toml", "--holder", table, "-o", "m.json", "--state", "state")
+        assert (done.returncode, "its officers decide what is answered" in done.stderr) == (2, True), done.stderr
+    assert nothing_happened(house)
+    assert sorted((house.folder / "state").rglob("*")) == before
+    done = panbayes("learn", "study.toml", "--holder", "south=other.csv", "-o", "m.json", "--state", "elsewhere")
+    assert done.returncode == 0, done.stderr
+
+
+def test_who_is_no_officer_any_more_when_the_price_is_agreed_to_has_no_say(
+    house: House, panbayes: Panbayes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def agree(_terms: object) -> None:
+        house.text(officers={"john": key("john").public.line})
+
+    monkeypatch.setattr(proposing, "_agree", agree)
+    done = panbayes(*ASK, "--key", "mary.key")
+    assert (done.returncode, "which is no officer's here" in done.stderr) == (2, True), done.stderr
+    assert nothing_happened(house)

@@ -253,6 +253,8 @@ def test_no_password_goes_to_a_kafka_without_tls(
         for protocol, mechanism in (("sasl_plaintext", "PLAIN"), ("SASL_PLAINTEXT", "OAUTHBEARER")):
             given = {"security_protocol": protocol, "sasl_mechanisms": mechanism}
             refused(kafka_source(tmp_path, 9092, host="db.example", **given), tmp_path, "would be shown without TLS")
+        given = {"security_protocol": "sasl_plaintext", "sasl_mechanism": "SCRAM-SHA-512", "sasl_mechanisms": "PLAIN"}
+        refused(kafka_source(tmp_path, 9092, host="db.example", **given), tmp_path, "would be shown without TLS")
         # On this machine nobody listens: what is asked for is done.
         source = kafka_source(tmp_path, between.port, security_protocol="sasl_plaintext")
         assert sorted(taken(source, tmp_path)) == list(range(100))

@@ -96,3 +96,12 @@ def test_codes_are_kept_in_the_place_of_nothing_else(tmp_path: Path) -> None:
         keep()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_others_have_begun_under_long_names_is_left_alone(tmp_path: Path) -> None:
+    """Names that are alike as far as they go into a temporary one."""
+    wards = [tmp_path / f"department-of-cardiology-university-hospital-ward-{number}.codes" for number in (1, 2)]
+    with files.new_file(wards[0]) as begun:
+        assert files.unfinished_names(wards[0]) == [begun]
+        assert files.unfinished_names(wards[1]) == []
+        assert len(begun.name) <= 60

@@ -31,6 +31,7 @@ from panbayes.tables.codes import code_type
 from panbayes.tables.fit import fit_of
 from panbayes.tables.marks import mark_of
 from panbayes.tables.reading import Origin
+from panbayes.tables.remote import RemoteTable
 from panbayes.tables.table import Table
 
 CODES = [[0, 1, 1, 0, 2], [1, 0, 1, 1, 0]]
@@ -172,3 +173,21 @@ def test_earlier_marks_are_computed_only_where_no_mark_of_today_finds_a_ledger()
     }
     assert _bound_to(bindings, "schema", Fingerprint((b"m",), None, (Stage(never),))) == Path("a")
     assert _bound_to({Path("a"): bindings[Path("a")]}, "schema", Fingerprint((b"n",), None, (Stage(never),))) is None
+
+
+def test_what_is_counted_elsewhere_is_known_by_its_size_too() -> None:
+    """Or a fixed table that has grown would be another one under another schema."""
+    table = made()
+
+    class Elsewhere(RemoteTable):
+        facts = table.facts
+        count = table.count
+        parities = table.parities
+
+        def marks(self) -> tuple[bytes, ...]:
+            return (mark_of(table),)
+
+    found = fingerprint(Elsewhere())
+    assert found.size == fingerprint(table).size
+    assert found.size is not None
+    assert found.marks == fingerprint(table).marks

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final
 
 from panbayes.cli.holder.options import CONFIG
 from panbayes.consortium.agent.configuration import HolderFile
+from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.errors import InputError
 
 __all__ = ["is_owned", "owner_of", "refuse_cap", "refuse_resume"]
@@ -17,7 +19,7 @@ _CAP: Final = re.compile(r"\s*cap\s*=")
 
 def is_owned(ledger: Path) -> bool:
     """Tell whether a ledger lies in the state of a holder's file, by what else lies there."""
-    return (ledger.absolute().parent.parent / "post" / "studies").is_dir()
+    return Cabinet(Path(os.path.realpath(ledger)).parent).owned
 
 
 def owner_of(ledger: Path, config: Path | None) -> HolderFile | None:

@@ -156,7 +156,9 @@ def ask_dataset(dataset: str, wish: Wish, terms: Terms, *, asks: str) -> None:
             return
         if offered.stored is None and not terms.yes:
             _agree(terms)
-        consent = None if holder is None or offered.stored is not None else _signed(holder, ledger, offered, terms)
+        consent = None
+        if holder is not None and offered.stored is None:
+            consent = _signed(holder.reread(), ledger, offered, terms)
         with working("reading the table"):
             answer = take(ledger, offered, noise=SecureNoise(), consent=consent)
         proposed = propose(wish, answer, offered.protected, bins=terms.bins)

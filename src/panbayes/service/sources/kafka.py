@@ -307,12 +307,14 @@ def _read_settings(path: Path) -> dict[str, str]:
 def _check_sealed(settings: Mapping[str, str], servers: str) -> None:
     """Refuse to show a password or a token to another machine without TLS; other mechanisms show none."""
     protocol = settings.get("security.protocol", "").lower()
-    mechanism = settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "")).upper()
+    # Two names of one setting, of which the driver takes the later.
+    mechanisms = [settings.get(name, "").upper() for name in ("sasl.mechanism", "sasl.mechanisms")]
+    shown = next((mechanism for mechanism in mechanisms if mechanism in _SHOWN), None)
     hosts = [one.strip().rpartition("://")[2].rpartition(":")[0] for one in servers.split(",")]
-    if protocol == "sasl_plaintext" and mechanism in _SHOWN and not all(map(_HERE.fullmatch, hosts)):
+    if protocol == "sasl_plaintext" and shown is not None and not all(map(_HERE.fullmatch, hosts)):
         raise InputError(
             "settings",
-            found=f"a password or token ({mechanism}) would be shown without TLS",
+            found=f"a password or token ({shown}) would be shown without TLS",
             remedy="give security.protocol=sasl_ssl, or a mechanism that shows none, such as SCRAM-SHA-512",
         )
 

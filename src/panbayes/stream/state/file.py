@@ -155,8 +155,8 @@ class StateFile(OneProcess):
         """
         self.require_its_process()
         mapped = self._open()
-        mapped.require_its_name()
         mapped.memory.flush()
+        mapped.require_its_name()  # Afterwards: what was flushed under a name that is gone would be acknowledged.
         with self._redrawing:
             # A byte of every page is written over itself; the record, which others may write to, is left alone.
             pages = self._entries.memory[::PAGE]

@@ -80,6 +80,15 @@ class Cabinet:
         """Return the cabinet of a state directory, by default the user's."""
         return cls((platformdirs.user_state_path("panbayes") if state is None else Path(state)) / "ledgers")
 
+    @property
+    def owned(self) -> bool:
+        """Whether the state is that of a holder's file, whose officers decide: its agent keeps studies beside it."""
+        try:
+            folder = Path(os.path.realpath(self.folder))
+        except ValueError:  # No such path can be; whoever opens it is told.
+            return False
+        return (folder.parent / "post" / "studies").is_dir()
+
     def path(self, holder: str) -> Path:
         """Return where the ledger of a holder goes, by its name; names that look alike in a file system stay apart."""
         plain = re.sub(r"[^a-z0-9]+", "-", holder.lower()).strip("-")[:40]

@@ -27,7 +27,7 @@ __all__ = ["anybodys", "fingerprint"]
 def fingerprint(records: Table | SpooledTable | KeptTable | RemoteTable) -> Fingerprint:
     """Return what records are known by; nothing that cannot be told of some that are counted elsewhere."""
     if isinstance(records, RemoteTable):
-        return Fingerprint(records.marks(), _unit(records.facts))
+        return Fingerprint(records.marks(), _unit(records.facts), size=_size(records.facts))
     origin = records.origin
     whole = None if origin is None else origin.whole
     kept = mark_of(records)
