@@ -13,6 +13,7 @@ from panbayes.consortium.protocol.answers import GroupedTablesAnswer
 from panbayes.consortium.protocol.cells import unpack_cells
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, ratio
+from panbayes.errors import InputError
 from tests.consortium.agent.exchanges import Exchange
 from tests.consortium.agent.houses import SCHEMA
 
@@ -93,8 +94,13 @@ def test_records_that_another_account_has_answered_from_are_silence(exchange: Ex
     declare(exchange, "--changing")
     exchange.approve()
     copy = shutil.copy(exchange.house.folder / "north.csv", exchange.house.folder / "copy.csv")
-    learn(exchange.study, {"x": copy}, state=exchange.holder.cabinet.folder.parent)
-    assert counted(exchange, 1) is None
+    state = exchange.holder.cabinet.folder.parent
+    with pytest.raises(InputError, match="its officers decide what is answered"):
+        learn(exchange.study, {"x": copy}, state=state)
+    aside = (state / "post").rename(state / "aside")  # Whoever hides what the agent keeps is not held off, …
+    learn(exchange.study, {"x": copy}, state=state)
+    aside.rename(state / "post")
+    assert counted(exchange, 1) is None  # … and the agent answers nothing from records that were answered from.
     write(exchange, 13)
     assert counted(exchange, 2) == [13, 0]
 
