@@ -31,6 +31,8 @@ from tests.institutions.child import faulty
 from tests.institutions.invariants import entries_of
 from tests.institutions.parties import SCHEMA, Consortium, Terms, key_of, until
 
+pytestmark = pytest.mark.xdist_group("hostile-analyst")
+
 FLOOD = 10_000
 MEMORY = 6 * 2**30
 """Bytes of address space, of which the libraries map most: what a process takes beside them is far less."""
