@@ -36,7 +36,7 @@ demo: $(READY)
 	@$(BIN)/panbayes demo --output demo-output
 
 test: $(READY)
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	@$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(READY)
 	@$(BIN)/ruff check .
@@ -91,7 +91,7 @@ bench-curves: $(READY) bench-tables
 	@$(BIN)/python -m bench.curves_page draw
 
 soak: $(READY)
-	@PANBAYES_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/soak
+	@PANBAYES_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/soak
 
 spark: $(READY)
 	@echo "installing Spark into $(VENV) (half a gigabyte)"

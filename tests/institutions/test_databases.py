@@ -12,8 +12,6 @@ from tests.institutions.invariants import network_of
 from tests.institutions.parties import Consortium, Terms
 from tests.tables.databases import in_duckdb, in_sqlite
 
-pytestmark = pytest.mark.xdist_group("databases")
-
 SEED = "7"
 TERMS = Terms("adaptive", lines='choices = "together"\n', cap=100.0, records=120)
 

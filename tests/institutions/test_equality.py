@@ -9,8 +9,6 @@ import pytest
 from tests.institutions.invariants import network_of
 from tests.institutions.parties import Consortium, Terms
 
-pytestmark = pytest.mark.xdist_group("equality")
-
 SEED = "7"
 STUDIES = {
     "voting": Terms("noisy-majority-voting"),

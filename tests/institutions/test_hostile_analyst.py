@@ -31,8 +31,6 @@ from tests.institutions.child import faulty
 from tests.institutions.invariants import entries_of
 from tests.institutions.parties import SCHEMA, Consortium, Terms, key_of, until
 
-pytestmark = pytest.mark.xdist_group("hostile-analyst")
-
 FLOOD = 10_000
 MEMORY = 6 * 2**30
 """Bytes of address space, of which the libraries map most: what a process takes beside them is far less."""
@@ -215,18 +213,26 @@ def hostile_studies(stage: Stage) -> None:
         (stage.folder / f"{number:012x}-000000.study.sig").write_text(letter.signature)
 
 
-def test_nothing_leaves_but_what_anybody_could_have_predicted(stage: Stage, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def attacked(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """Everything hostile has been put into the holder's box, and the holder has looked at it."""
+    folder = tmp_path_factory.mktemp("attack")
     hostile_letters(stage)
-    odd_things(stage, tmp_path)
+    odd_things(stage, folder)
     refused_questions(stage)
     hostile_studies(stage)
     flood(stage)
     north = stage.box.holders["north"]
-    north.more = faulty(tmp_path / "faults", memory=str(MEMORY))
+    north.more = faulty(folder / "faults", memory=str(MEMORY))
     done = north.run("holder", "answer", stage.post, limit=240)
     assert done.returncode == 0, done
     assert "Traceback" not in done.stderr
     assert "internal" not in done.stderr
+    return stage
+
+
+def test_nothing_leaves_but_what_anybody_could_have_predicted(attacked: Stage) -> None:
+    stage = attacked
     study = stage.header.study[:12]
     answers = {name: data for name, data in stage.left().items() if name.endswith(".answer")}
     replies = {int(name[-13:-7]): decode_reply(Letter.decode(data).body) for name, data in answers.items()}
@@ -239,29 +245,29 @@ def test_nothing_leaves_but_what_anybody_could_have_predicted(stage: Stage, tmp_
     assert entry.question == decode_question(stage.body).id
 
 
-def test_strangers_are_counted_and_change_nothing_else(stage: Stage) -> None:
+def test_strangers_are_counted_and_change_nothing_else(attacked: Stage) -> None:
     """After the flood: numbers by day and kind, no row for each."""
-    with closing(sqlite3.connect(f"file:{stage.box.ledger('north')}?mode=ro", uri=True)) as base:
+    with closing(sqlite3.connect(f"file:{attacked.box.ledger('north')}?mode=ro", uri=True)) as base:
         counts = dict(base.execute("SELECT what, count FROM strangers"))
         events = base.execute("SELECT count(*) FROM events WHERE what = 'refused'").fetchone()[0]
     assert sum(counts.values()) >= FLOOD
     assert events == len(REFUSED)
-    assert stage.box.ledger("north").stat().st_size < 2**20
+    assert attacked.box.ledger("north").stat().st_size < 2**20
 
 
-def test_no_study_came_but_the_one_that_is_one(stage: Stage) -> None:
-    (kept,) = (stage.box.holders["north"].folder / "state" / "post" / "studies").glob("*.study")
-    assert Letter.decode(kept.read_bytes()).header.study == stage.header.study
+def test_no_study_came_but_the_one_that_is_one(attacked: Stage) -> None:
+    (kept,) = (attacked.box.holders["north"].folder / "state" / "post" / "studies").glob("*.study")
+    assert Letter.decode(kept.read_bytes()).header.study == attacked.header.study
 
 
-def test_an_agent_stays_up_and_answers_the_next_honest_question(stage: Stage) -> None:
-    running = stage.box.holders["north"].start("holder", "serve", "--post", stage.post)
-    letter = stage.letter(sequence=2).signed_by(key_of("analyst"))
-    stage.put(2, stage.letter(sequence=2), by=key_of("analyst"))
-    name = f"from-north/{stem_of(replace(stage.header, sequence=2))}.answer"
-    until(lambda: name in stage.left() or not running.alive, f"the honest question is answered\n{running.said}")
+def test_an_agent_stays_up_and_answers_the_next_honest_question(attacked: Stage) -> None:
+    running = attacked.box.holders["north"].start("holder", "serve", "--post", attacked.post)
+    letter = attacked.letter(sequence=2).signed_by(key_of("analyst"))
+    attacked.put(2, attacked.letter(sequence=2), by=key_of("analyst"))
+    name = f"from-north/{stem_of(replace(attacked.header, sequence=2))}.answer"
+    until(lambda: name in attacked.left() or not running.alive, f"the honest question is answered\n{running.said}")
     assert running.alive
-    answer = Letter.decode(stage.left()[name])
+    answer = Letter.decode(attacked.left()[name])
     assert answer.header.replies_to == letter.digest
-    assert len(entries_of(stage.box.ledger("north"))) == 1
+    assert len(entries_of(attacked.box.ledger("north"))) == 1
     running.kill()

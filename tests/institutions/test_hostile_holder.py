@@ -22,8 +22,6 @@ from panbayes.consortium.protocol.envelope import Refusal, Release
 from panbayes.consortium.protocol.queries import Pair
 from tests.institutions.parties import Consortium, Terms, key_of
 
-pytestmark = pytest.mark.xdist_group("hostile-holder")
-
 STRANGER = PrivateKey.generate()
 
 

@@ -22,7 +22,6 @@ READER = ROOT / "tests" / "consortium" / "holder" / "independent_reader.py"
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not here: install OpenSSH"),
-    pytest.mark.xdist_group("independent-reader"),
 ]
 
 

@@ -22,8 +22,6 @@ from tests.institutions.child import faulty
 from tests.institutions.invariants import entries_of
 from tests.institutions.parties import Consortium, Party, Terms, free_port, until
 
-pytestmark = pytest.mark.xdist_group("silence")
-
 STATES = ("unapproved", "declined", "stopped", "over", "unknown")
 LATER = str(3 * 365 * 86_400)
 TERMS = Terms(lines='[about]\nuntil = "2028-01-01"\n')

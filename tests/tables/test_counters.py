@@ -124,9 +124,6 @@ KEPT: dict[str, tuple[type, Callable[[Table], Counter]]] = {
 }
 """How each implementation comes to some records."""
 
-KINDS = [pytest.param(kind, marks=pytest.mark.xdist_group("spark")) if kind == "in Spark" else kind for kind in KEPT]
-"""All of them; those that need Spark run where it was started."""
-
 
 def implementations() -> Iterator[type]:
     """Every class of the room that can be told apart as a counter."""
@@ -187,7 +184,7 @@ def brute(table: Table, axes: Sequence[tuple[int, ...]], groups: Sequence[Groups
 
 @pytest.mark.parametrize("records", [0, 1, 63, 64, 65, 200])
 @pytest.mark.parametrize("schema", [SMALL, WIDE])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KEPT)
 def test_tables_are_those_of_a_loop(kind: str, schema: Schema, records: int) -> None:
     table = table_of(records, schema)
     counter = KEPT[kind][1](table)
@@ -203,7 +200,7 @@ def test_tables_are_those_of_a_loop(kind: str, schema: Schema, records: int) -> 
 
 
 @pytest.mark.parametrize("records", [0, 1, 200])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KEPT)
 def test_parities_are_those_of_a_loop(kind: str, records: int) -> None:
     table = table_of(records)
     sets = [(2, 3, 4), (5, 6, 4, 2), (3, 5, 6)]
@@ -216,12 +213,12 @@ def test_parities_are_those_of_a_loop(kind: str, records: int) -> None:
     assert counter.parities([], GROUPS).tolist() == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KEPT)
 def test_facts_are_those_of_the_records(kind: str) -> None:
     assert KEPT[kind][1](table_of(200)).facts == Facts(SMALL, 200, None)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KEPT)
 def test_too_many_cells_are_refused_before_a_record_is_looked_at(kind: str) -> None:
     counter = KEPT[kind][1](table_of(100))
     with pytest.raises(InputError, match="would have 30 cells"):
@@ -230,7 +227,7 @@ def test_too_many_cells_are_refused_before_a_record_is_looked_at(kind: str) -> N
 
 
 @pytest.mark.parametrize("records", [1, 2, 200])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KEPT)
 def test_scores_are_the_same_to_the_bit_wherever_the_codes_lie(
     kind: str, records: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

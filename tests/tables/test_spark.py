@@ -40,8 +40,6 @@ from panbayes.tables.units import first_records
 from tests.spark_here import needs_spark
 from tests.tables.test_lakes import VALUES
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("kill-pins")
-
 ROOT = Path(__file__).resolve().parents[3]
 
 
