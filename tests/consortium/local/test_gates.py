@@ -175,6 +175,17 @@ def test_a_state_directory_that_cannot_be(tmp_path: Path) -> None:
         run(ONE, {"north": table(1)}, tmp_path / "a\0b")
 
 
+def test_gates_of_a_holders_file_are_opened_by_its_agent_alone(tmp_path: Path) -> None:
+    """Also where its ledgers are reached by a link."""
+    for folder in ("state/post/studies", "state/ledgers", "linked"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "linked" / "ledgers").symlink_to(tmp_path / "state" / "ledgers")
+    for state in ("state", "linked"):
+        with pytest.raises(InputError, match=r"^state: .* its officers decide what is answered"):
+            run(ONE, {"north": table(1)}, tmp_path / state)
+    assert list((tmp_path / "state" / "ledgers").iterdir()) == []
+
+
 def test_simulation_depends_on_seed_holder_and_question_and_keeps_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
