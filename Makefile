@@ -35,8 +35,9 @@ $(READY): requirements-dev.lock pyproject.toml
 demo: $(READY)
 	@$(BIN)/panbayes demo --output demo-output
 
+# Many tests start the command in a process of its own, which starts faster where bytecode may be kept.
 test: $(READY)
-	@$(BIN)/python -m pytest -n $(WORKERS)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(READY)
 	@$(BIN)/ruff check .

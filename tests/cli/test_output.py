@@ -10,18 +10,30 @@ import pytest
 from panbayes.cli.text import aligned
 
 NARROW = {**os.environ, "COLUMNS": "40"}
-WAIT = "import time\nfrom panbayes.cli.text import working\nwith working('learning from 3 holders'): time.sleep({})\n"
+WORK = """
+import select, sys
+from panbayes.cli import text
+text.PATIENCE *= {share}
+with text.working('learning from 3 holders'):
+    select.select([sys.stdin], [], [], {seconds})
+"""
 
 
-def on_a_terminal(code: str) -> str:
-    """Run with standard output and errors on a pseudo-terminal and return what appeared there."""
+def on_a_terminal(code: str, *, until: str = "") -> str:
+    """Run with standard output and errors on a pseudo-terminal and return what appeared there.
+
+    Standard input ends when ``until`` has appeared.
+    """
     ours, theirs = pty.openpty()
-    with subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=NARROW) as running:
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=theirs, stderr=theirs, env=NARROW) as running:
         os.close(theirs)
         shown = b""
         try:
             while chunk := os.read(ours, 4096):
                 shown += chunk
+                if until and until.encode() in shown and running.stdin is not None:
+                    running.stdin.close()
         except OSError:  # Linux reports the end of a pseudo-terminal as an error
             pass
     os.close(ours)
@@ -30,14 +42,18 @@ def on_a_terminal(code: str) -> str:
 
 
 def test_a_bar_appears_on_a_terminal_after_two_seconds() -> None:
-    shown = on_a_terminal(WAIT.format(8))  # long enough for a machine that has other things to do
+    shown = on_a_terminal(WORK.format(share=1, seconds=60), until="0:00:0")
     assert "learning from 3 holders" in shown
     assert "0:00:0" in shown
 
 
 def test_quick_work_and_pipes_stay_silent() -> None:
-    assert on_a_terminal(WAIT.format(0)) == ""
-    done = subprocess.run([sys.executable, "-c", WAIT.format(2.5)], capture_output=True, text=True, check=True)
+    assert on_a_terminal(WORK.format(share=1, seconds=0)) == ""
+    slow = [sys.executable, "-c", WORK.format(share=0.1, seconds=1)]
+    ours, theirs = pty.openpty()  # where nobody types
+    done = subprocess.run(slow, stdin=theirs, capture_output=True, text=True, check=True)
+    os.close(ours)
+    os.close(theirs)
     assert done.stderr == done.stdout == ""
 
 

@@ -30,6 +30,7 @@ from panbayes.consortium.protocol.codec import decode_reply, encode
 from panbayes.consortium.protocol.envelope import Reply, question
 from panbayes.consortium.protocol.queries import Query, TablesQuery, ratio
 from tests.consortium.agent.houses import SCHEMA, House, key, letter, study_body, study_of
+from tests.running import run_here
 
 VOTING: Final = """\
 version = 1
@@ -171,6 +172,11 @@ class Exchange:
             check=False,
             env={**os.environ, **(more or {})},
         )
+
+    def run_here(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of the holder's to its end in this process; what computes for it is another, as ever."""
+        given = ("holder", *arguments, "--config", str(self.house.config))
+        return run_here(*given, folder=self.root, more=os.environ)
 
     @cached_property
     def worker(self) -> Worker:

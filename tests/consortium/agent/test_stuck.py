@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,21 @@ def test_what_was_charged_before_it_got_stuck_is_what_the_question_gets(
     exchange: Exchange, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Its answer is in the ledger: it leaves later, from there, once; and nothing is charged again."""
-    monkeypatch.setenv("PANBAYES_TEST_HANGS", str(tmp_path / "mark"))
-    given = iter([20.0])
-    monkeypatch.setattr(worker_module, "most_seconds", lambda _promised: next(given, 600.0))
+    mark, given = tmp_path / "mark", list[float]()
+    monkeypatch.setenv("PANBAYES_TEST_HANGS", str(mark))
+
+    def most_seconds_once_stuck(promised: float) -> float:
+        """Give the first process all the time until it is stuck, and then little more."""
+        given.append(promised)
+        if len(given) > 1:
+            return most_seconds(promised)
+        until = time.monotonic() + 600
+        while not mark.exists():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        return 0.5
+
+    monkeypatch.setattr(worker_module, "most_seconds", most_seconds_once_stuck)
     worker = Worker(exchange.holder)
     told, left = list[str](), dict[str, int]()
     stem = exchange.put(*exchange.question())
