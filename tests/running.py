@@ -70,9 +70,20 @@ def run_here(
 
 
 def run_line(line: str, *, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line as a person types it: here if it is a plain ``panbayes`` command, else by a shell."""
-    if line.startswith("panbayes ") and not FOR_A_SHELL.search(QUOTED.sub("", line)):
+    """Run a line as a person types it: by a shell, and here what is a plain ``panbayes`` command at its end."""
+    before, _, last = line.rpartition(" | ")
+    if _is_plain(line):
         return run_here(*shlex.split(line)[1:], folder=folder)
+    if _is_plain(last):
+        return run_here(*shlex.split(last)[1:], folder=folder, stdin=_run_by_shell(before, folder).stdout)
+    return _run_by_shell(line, folder)
+
+
+def _is_plain(line: str) -> bool:
+    return line.startswith("panbayes ") and not FOR_A_SHELL.search(QUOTED.sub("", line))
+
+
+def _run_by_shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         ["bash", "-c", line],

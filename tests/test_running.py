@@ -60,6 +60,7 @@ def test_libraries_that_write_below_python_are_heard(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr("panbayes.cli.calling.build", below)
     assert run_here(folder=tmp_path, stdin="heard").stdout == "heard"
+    assert run_line("echo heard | cat | panbayes x", folder=tmp_path).stdout == "heard\n"
 
 
 @pytest.mark.parametrize(

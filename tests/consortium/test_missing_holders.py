@@ -175,7 +175,7 @@ def test_a_run_that_is_given_up_at_every_asking_ends_as_one_that_was_not(study: 
 @pytest.mark.parametrize("study", STUDIES, ids=named)
 def test_two_of_three_may_drop_out_together_or_one_after_the_other(study: Study) -> None:
     last = max(askings(study))
-    for first, second in combinations_with_replacement(range(0, last + 1, max(1, last // 3)), 2):
+    for first, second in combinations_with_replacement(range(0, last + 1, max(1, last // 2)), 2):
         gone = askings(study)[first][0]
         course = Kept()
         wire = Silence(course, [(gone, first), (next(name for name in NAMES if name != gone), second)])

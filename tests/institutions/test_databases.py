@@ -18,11 +18,12 @@ TERMS = Terms("adaptive", lines='choices = "together"\n', cap=100.0, records=120
 
 def learned(box: Consortium) -> object:
     box.approve(box.propose("study.toml", "--simulated"))
-    words = box.learning("--simulated")
-    while (done := box.analyst.here(*words)).returncode == 6:
+    try:
         for party in box.holders.values():
-            party.done("holder", "answer", box.post, "--simulate", SEED)
-    assert done.returncode == 0, done
+            party.start("holder", "serve", "--post", str(box.post), "--simulate", SEED)
+        box.analyst.done(*box.learning("--wait", "--simulated"))
+    finally:
+        box.end()
     return network_of(box.analyst.folder / "model.json")
 
 

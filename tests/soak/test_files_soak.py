@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tables.file_fuzz import run
-from tests.tables.test_csv_records import read_every_file
+from tests.tables.test_csv_records import TABLES, read_every_file, replace_every_line
 
 pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="long: set PANBAYES_SOAK=1")
 
@@ -23,3 +23,8 @@ def test_changed_files_are_read_or_refused(start: int) -> None:
 @pytest.mark.parametrize(("fields", "letters", "length"), [(2, 'a",\n', 7), (2, '",\n', 8), (3, '",\n', 8)])
 def test_every_longer_file_is_read_by_the_rules(fields: int, letters: str, length: int, tmp_path: Path) -> None:
     read_every_file(fields, letters, length, tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(("fields", "lines"), TABLES)
+def test_four_bytes_in_any_record_change_no_other(fields: int, lines: list[str], tmp_path: Path) -> None:
+    replace_every_line(fields, lines, tmp_path / "t.csv", [range(len(lines))] * 5)

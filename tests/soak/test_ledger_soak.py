@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.consortium.holder.test_kill import outcome
 from tests.consortium.holder.test_kill_proposals import outcome as outcome_of_proposal
+from tests.consortium.holder.test_migration import migrating
 from tests.consortium.protocol.test_messages import fuzz
 
 pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="a long run: set PANBAYES_SOAK=1")
@@ -28,6 +30,12 @@ def test_killed_at_every_line_of_the_transaction(tmp_path: Path) -> None:
     found = outcome("lines", tmp_path, 1, 0)
     assert found["kills"] >= 200
     assert found["charged, not received"] >= 1
+
+
+def test_killed_at_every_line_of_a_migration(tmp_path: Path) -> None:
+    done = migrating(tmp_path, "1")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["kills"] >= 200
 
 
 def test_killed_at_every_line_from_the_writing_of_a_proposals_answer_on(tmp_path: Path) -> None:

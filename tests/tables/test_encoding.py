@@ -104,13 +104,15 @@ SMALL = [
 def test_blanks_around_texts_exhaustively(rules: Rules) -> None:
     """Every pair of categories and every pair of markers out of texts that differ by blanks alone."""
     values = pl.Series(SMALL)
-    for first, second in permutations(("a", " a", "a ", "1", " ?"), 2):
-        domains = [Attribute("x", categories=(first, second), other="other", missing="missing")]
-        domains.append(Attribute("x", categories=(1, 2), other="\ta", missing="missing"))
-        domains.append(Attribute("x", bins=(0, 1), other="a b", missing="missing"))
-        for attribute, markers in product(domains, permutations(("", " a", "a", "1", "?", " 1"), 2)):
-            expected = [reference_code(value, attribute, markers, rules) for value in SMALL]
-            assert encode_column(values, attribute, markers, rules=rules).tolist() == expected
+    domains = [
+        Attribute("x", categories=pair, other="other", missing="missing")
+        for pair in permutations(("a", " a", "a ", "1", " ?"), 2)
+    ]
+    domains.append(Attribute("x", categories=(1, 2), other="\ta", missing="missing"))
+    domains.append(Attribute("x", bins=(0, 1), other="a b", missing="missing"))
+    for attribute, markers in product(domains, permutations(("", " a", "a", "1", "?", " 1"), 2)):
+        expected = [reference_code(value, attribute, markers, rules) for value in SMALL]
+        assert encode_column(values, attribute, markers, rules=rules).tolist() == expected
 
 
 def test_blanks_are_what_data_frames_strip() -> None:

@@ -118,7 +118,7 @@ frames = st.lists(st.fixed_dictionaries(cells), min_size=1, max_size=8)
 
 
 @every_source
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(rows=frames)
 def test_the_same_values_give_the_same_codes(source: Source, suffix: str, rows: list[dict[str, object]]) -> None:
     frame = frame_of(rows)
@@ -126,7 +126,7 @@ def test_the_same_values_give_the_same_codes(source: Source, suffix: str, rows: 
 
 
 @every_source
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(rows=frames, data=st.data())
 def test_no_value_changes_the_code_of_another(
     source: Source, suffix: str, rows: list[dict[str, object]], data: st.DataObject
@@ -141,7 +141,7 @@ def test_no_value_changes_the_code_of_another(
 
 
 @every_source
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(schema=schemas(), data=st.data())
 def test_a_written_table_is_read_back_to_the_same_codes(
     source: Source, suffix: str, schema: Schema, data: st.DataObject

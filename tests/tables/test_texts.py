@@ -287,7 +287,7 @@ def pandas_columns(values: list[object]) -> list[pd.Series[Any]]:
     return ways
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(
     values=st.one_of(
         st.lists(likely, min_size=1, max_size=6),
@@ -346,7 +346,7 @@ def test_ids_are_exact_texts_without_blanks_around_them() -> None:
     assert first_records(pl.Series([[1], [2], [1]]), 1)[1] == 2
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(
     ids=st.lists(st.integers(0, 3) | st.sampled_from(["1", " 1", "2 ", 1.0, 2.5, None, Decimal(1)]), min_size=1),
     place=st.integers(0, 100),

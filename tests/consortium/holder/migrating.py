@@ -1,9 +1,10 @@
 """Kill a process that brings an old ledger to a new version, and look at what is left.
 
-Run as ``python -m tests.consortium.holder.migrating FOLDER [sabotage]``. Every child opens a copy of the golden ledger
-of the first version, knowing a made-up one beyond the newest, and is killed with SIGKILL before one statement of the
-migration or at one line of the holder's room. After every kill the ledger must be of the first version, whole, or of
-the made-up one, whole; a second child must then bring it there; and the old questions must get the old bytes.
+Run as ``python -m tests.consortium.holder.migrating FOLDER STEP [sabotage]``. Every child opens a copy of the golden
+ledger of the first version, knowing a made-up one beyond the newest, and is killed with SIGKILL before one statement of
+the migration or at one line of the holder's room, every ``STEP``-th. After every kill the ledger must be of the first
+version, whole, or of the made-up one, whole; a second child must then bring it there; and the old questions must get
+the old bytes.
 
 With ``sabotage`` the migration is not one transaction: the checks must notice.
 """
@@ -58,7 +59,7 @@ def check(path: Path, layouts: dict[str, set[tuple[str, str, str]]]) -> str:
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
+    folder, step_of_lines = Path(sys.argv[1]), int(sys.argv[2])
     layouts = {"old": layout(golden(folder))}
     with known(to_made_up):
         Ledger.open(folder / "new.ledger", create=True).close()
@@ -86,7 +87,7 @@ def main() -> None:
         assert one(partial(to_made_up, kill_at=place), lambda: None)
     line = 0
     while one(to_made_up, partial(die_at, line)):
-        line += 1
+        line += step_of_lines
     sys.stdout.write(json.dumps(outcomes))
 
 

@@ -237,8 +237,11 @@ def migrating(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 
 
 def test_killed_anywhere_in_a_migration(tmp_path: Path) -> None:
-    """``migrating.py`` says what is checked: before every statement, and at every line of the holder's room."""
-    done = migrating(tmp_path)
+    """``migrating.py`` says what is checked: before every statement, and at lines of the holder's room.
+
+    Here at every third, with ``make soak`` at every one.
+    """
+    done = migrating(tmp_path, "3")
     assert done.returncode == 0, done.stderr
     outcomes = json.loads(done.stdout)
     assert outcomes["kills"] >= 60
@@ -248,6 +251,6 @@ def test_killed_anywhere_in_a_migration(tmp_path: Path) -> None:
 
 
 def test_the_checks_notice_a_migration_that_is_not_one_transaction(tmp_path: Path) -> None:
-    done = migrating(tmp_path, "sabotage")
+    done = migrating(tmp_path, "3", "sabotage")
     assert done.returncode == 1
     assert "half a migration was left" in done.stderr or "already exists" in done.stderr
