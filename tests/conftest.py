@@ -20,7 +20,15 @@ settings.load_profile("panbayes")
 
 ROOT = Path(__file__).resolve().parents[1]
 
+FIRST = ("tests/examples/", "tests/institutions/", "tests/test_docs.py", "tests/test_packaging.py", "tests/test_running.py")
+"""What has tests that take long each: begun last, one would run alone where other workers have nothing left to do."""
+
 Panbayes = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, and leave all else in its order."""
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import sys
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 PUBLIC = 200_000
 BROWSERS = [
@@ -19,6 +20,7 @@ BROWSERS = [
 PATHS = ["/", "/prices", "/about", "/blog/", "/blog/counting-without-cookies?from=feed", "/contact", "/robots.txt"]
 
 
+@cache
 def visitor(number: int) -> tuple[str, str]:
     """Return the address and the browser of a visitor; several may share an address."""
     drawn = random.Random(number)

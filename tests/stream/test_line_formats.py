@@ -108,7 +108,7 @@ damage = st.one_of(
 )
 
 
-@settings(max_examples=3000)
+@settings(max_examples=1000)
 @given(objects, spaces, st.booleans(), damage)
 @example({"id": None}, (",", ":"), True, None)
 @example({"x": [[], {}, {"a": []}], "id": 5}, (",", ":"), True, None)

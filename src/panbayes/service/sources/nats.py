@@ -44,6 +44,7 @@ T = TypeVar("T")
 
 _AT_ONCE: Final = 500
 _ANSWER: Final = 5.0
+_FAREWELL: Final = 1.0
 _TOGETHER: Final = 0.05
 _EXAMPLE: Final = "nats://127.0.0.1:4222"
 
@@ -224,7 +225,7 @@ class _Link:
     async def _leave(self) -> None:
         if self._client is not None:
             with suppress(OSError, TimeoutError):
-                await self._client.close()
+                await asyncio.wait_for(self._client.close(), _FAREWELL)
             self._client = None
 
     def close(self) -> None:
