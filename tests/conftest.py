@@ -20,7 +20,13 @@ settings.load_profile("panbayes")
 
 ROOT = Path(__file__).resolve().parents[1]
 
-FIRST = ("tests/examples/", "tests/institutions/", "tests/test_docs.py", "tests/test_packaging.py", "tests/test_running.py")
+FIRST = (
+    "tests/examples/",
+    "tests/institutions/",
+    "tests/test_docs.py",
+    "tests/test_packaging.py",
+    "tests/test_running.py",
+)
 """What has tests that take long each: begun last, one would run alone where other workers have nothing left to do."""
 
 Panbayes = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -413,8 +413,10 @@ def test_small_and_odd_tables(sizes: tuple[int, ...], records: int) -> None:
         assert all(np.all(table > 0) for table in network.tables)
 
 
-@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS)
-@pytest.mark.parametrize("epsilon", ["1", "30"])
+@pytest.mark.parametrize(
+    ("epsilon", "adjacency", "delta"),
+    [(epsilon, *setting) for epsilon, setting in zip(("1", "30", "30", "1"), SETTINGS, strict=True)],
+)
 def test_attributes_that_never_vary_and_one_with_two_thousand_values(
     epsilon: str, adjacency: Adjacency, delta: Fraction
 ) -> None:
