@@ -16,7 +16,8 @@ from panbayes.cli.demo.population import clinic_network
 from panbayes.cli.kernels import TOLD, TOLD_ALWAYS
 from tests.running import environment
 
-QUERY = ("-m", "panbayes", "query", "model.json", "readmitted")
+SAMPLE = ("-m", "panbayes", "sample", "model.json", "-n", "3", "-o", "drawn.csv")
+"""A command that needs few kernels."""
 
 
 @pytest.fixture
@@ -62,19 +63,19 @@ def on_a_terminal(*arguments: str, folder: Path, more: dict[str, str]) -> str:
 def test_compiling_is_announced_once_on_a_terminal_and_never_again(folder: Path) -> None:
     more = {"NUMBA_CACHE_DIR": str(folder / "cache")}
     piped = subprocess.run(
-        [sys.executable, *QUERY], cwd=folder, env=environment(folder, more), capture_output=True, check=True
+        [sys.executable, *SAMPLE], cwd=folder, env=environment(folder, more), capture_output=True, check=True
     )
     assert piped.stderr == b""
     shutil.rmtree(folder / "cache")
-    first = on_a_terminal(*QUERY, folder=folder, more={**more, "COLUMNS": "200"})
+    first = on_a_terminal(*SAMPLE, folder=folder, more={**more, "COLUMNS": "200"})
     assert first.count(TOLD) == 1
-    assert "Compiling" not in on_a_terminal(*QUERY, folder=folder, more=more)
+    assert "Compiling" not in on_a_terminal(*SAMPLE, folder=folder, more=more)
 
 
 def test_a_service_without_a_home_on_a_read_only_system_works(folder: Path, read_only: dict[str, str]) -> None:
-    shown = on_a_terminal(*QUERY, folder=folder, more={**read_only, "COLUMNS": "200"})
+    shown = on_a_terminal(*SAMPLE, folder=folder, more={**read_only, "COLUMNS": "200"})
     assert TOLD_ALWAYS in shown
-    assert "readmitted  probability" in shown
+    assert len((folder / "drawn.csv").read_text().splitlines()) == 4
     assert not list((folder / "temporary").iterdir())
 
 
@@ -82,7 +83,7 @@ LIBRARY = """
 {first}
 import panbayes
 network = panbayes.Network.load("model.json")
-print(round(sum(network.posterior("readmitted").probabilities), 6))
+print(len(network.sample(3, seed=1)))
 """
 
 
@@ -98,12 +99,12 @@ def test_the_library_works_on_a_read_only_system_without_a_home(
         text=True,
         check=False,
     )
-    assert (done.stdout, done.stderr, done.returncode) == ("1.0\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 0)
     assert not list((folder / "temporary").iterdir())
 
 
 def test_a_read_only_installation_keeps_kernels_in_the_users_cache(folder: Path, read_only: dict[str, str]) -> None:
     more = {**read_only, "XDG_CACHE_HOME": str(folder / "home"), "COLUMNS": "200"}
-    assert TOLD in on_a_terminal(*QUERY, folder=folder, more=more)
+    assert TOLD in on_a_terminal(*SAMPLE, folder=folder, more=more)
     assert list((folder / "home" / "numba").rglob("*.nbi"))
-    assert "Compiling" not in on_a_terminal(*QUERY, folder=folder, more=more)
+    assert "Compiling" not in on_a_terminal(*SAMPLE, folder=folder, more=more)
