@@ -84,6 +84,12 @@ def test_the_law_of_a_cell_is_that_of_the_sum_it_is(shape: tuple[int, ...], gaus
     assert found.deviation**2 == pytest.approx(law.deviation**2 * part_without_margins(shape))
 
 
+def test_a_table_of_one_group_is_all_margins_and_its_noise_stays() -> None:
+    law = NoiseLaw(True, ((20.0, 2),))
+    assert law_without_margins(law, (1, 4)) is law
+    np.testing.assert_allclose(without_margins(np.array([[3.0, 1.0, 4.0]])), 0.0, atol=1e-12)
+
+
 def test_noise_that_is_drawn_has_the_law_that_is_said() -> None:
     """Laplace noise in tables of three by two, from two holders: deviation and a tail, within a tenth."""
     rng = np.random.default_rng(3)
@@ -117,8 +123,8 @@ def test_a_centred_table_tells_of_dependence_and_leaves_single_attributes_alone(
     assert [single.distribution.tolist() for single in centred.singles] == [[0.7, 0.3]] * 2
     together = first.learned([measured(whole, centred=False)], (), effort=BRIEFLY)
     assert together.singles[0].distribution[0] < 0.6
-    # Without margins the table is ± 35 about independence, which with these has 490, 210, 210 and 90.
-    assert centred.known[0].mean == pytest.approx(np.array([[525.0, 175.0], [175.0, 125.0]]), rel=0.03)
+    # Without margins the table is 70 and −70, and independence, 490, 210, 210 and 90 with these, 40 and −40.
+    assert centred.known[0].mean == pytest.approx(np.array([[520.0, 180.0], [180.0, 120.0]]), rel=0.01)
 
 
 def test_known_margins_let_weaker_dependence_through() -> None:

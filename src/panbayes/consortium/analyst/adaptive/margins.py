@@ -64,7 +64,10 @@ def part_without_margins(shape: Sequence[int]) -> float:
 
 
 def law_without_margins(law: NoiseLaw, shape: Sequence[int]) -> NoiseLaw:
-    """Return the law of the noise of a cell without margins, where that of a cell of the table is ``law``."""
+    """Return the law of the noise of a cell without margins, where that of a cell of the table is ``law``.
+
+    Where an attribute has one group margins are all there is; then it stays as it is.
+    """
     cells = math.prod(shape)
     parts = []
     for agree in product((False, True), repeat=len(shape)):
@@ -73,7 +76,7 @@ def law_without_margins(law: NoiseLaw, shape: Sequence[int]) -> NoiseLaw:
         weight += all(agree)
         if many and weight:
             parts += [(scale * abs(weight), times * many) for scale, times in law.parts]
-    return NoiseLaw(law.gaussian, tuple(parts))
+    return NoiseLaw(law.gaussian, tuple(parts)) if parts else law
 
 
 def brought_to(table: FloatArray, expected: FloatArray) -> FloatArray:
