@@ -88,9 +88,12 @@ def adding_up(table: Measurement, records: Mapping[str, float], *, variance: flo
     """Return the table of an attribute with what it lacks of each holder's ``records`` shared among its values.
 
     ``variance`` is that of the numbers of records. Noise of variance v in k cells becomes v·(1 − 1/k), and that of the
-    number, 1/k² of it: a rare value is known as well by all records less those with the others.
+    number, 1/k² of it: a rare value is known as well by all records less those with the others. One of a single value
+    stays as it is.
     """
     cells = table.pooled.size
+    if cells == 1:
+        return table
     tables = {name: counts + (records[name] - float(counts.sum())) / cells for name, counts in table.tables.items()}
     left = 1 - 1 / cells + variance / (cells * table.law.deviation) ** 2
     return Measurement(table.axes, tables, table.law.scaled(math.sqrt(left)))
