@@ -10,7 +10,8 @@ Where blocks are measured, attributes and pairs are read off them, each with the
 its attributes do together is new: as much of a cell's variance as the interaction has of the table's dimensions.
 
 An attribute is in some of the measured tables as well, whose rows or columns count it again: weights add up, as
-inverses of variances. Where its values were measured in groups, only the groups are known better.
+inverses of variances. Where its values were measured in groups, only the groups are known better. Centred tables tell
+nothing of it. Of the noise of any table only what is not in its margins counts; the error of these comes to it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What measured blocks say: single attributes, then pairs, then interactions of three and four, as far as noise allows.
 
 Every set of attributes that lies in a block has been measured, as a margin of all blocks that hold it (:func:`margin`).
-Single attributes are estimated from their margins, brought to the number of records. Whether a
-larger set says something that the law does not know yet is a test: of its noisy counts less the expected ones only the
-**interaction** counts, what is left after the mean over every axis is taken off, for all else is said by smaller sets.
+Single attributes are estimated from their margins, brought to the number of records. Whether a larger set says
+something that the law does not know yet is a test: of its noisy counts less the expected ones only the **interaction**
+counts, what is left after the mean over every axis is taken off, for all else is said by smaller sets.
 It has d = ∏(kᵢ − 1) dimensions, and if the law were right its square over
 
     σ² + n·(∏ (1 − 1/kᵢ) − ∏ mᵢ − Σᵢ (1 − Σ pᵢ²)·∏ⱼ mⱼ)/d,     mᵢ = Σ pᵢ² − 1/kᵢ, the last product over all j ≠ i,

@@ -23,7 +23,8 @@ rounds leave measures in the end, evenly, what turned out to be worth it.
 
 (x₊ is x or 0, [x] is x clipped to [0, 1]; numbers of rounds are rounded.) Under zCDP a thing may as well be measured
 twice, half at a time; under pure privacy that doubles the variance. So zCDP begins with little for single attributes
-and adds more with the tables of the first round, as far as their estimates turn out to need it (:meth:`Division.more`).
+and adds more with the tables of the first round, as far as their estimates turn out to need it (:meth:`Division.more`),
+and more again where other tables are centred and tell nothing of them.
 
 Let E be the bits that noise costs single attributes if they get the whole grant, Σ k·(k − 1)·σ²/(2·ln 2·n²), σ the
 deviation of a count of an attribute with k values. Where E is not small, to look for more than there is costs

@@ -14,8 +14,9 @@
    three or four attributes (:mod:`panbayes.consortium.analyst.adaptive.offers`). They look how many are worth
    measuring, given what the law so far expects and what the noise would cost, and choose so many
    (:mod:`panbayes.consortium.holder.handlers.table_choice`). The first round takes a forest of pairs. All holders
-   measure what was chosen, with it in the first round single attributes again if they need it. Every table is estimated
-   against what was expected, and one law is fitted to all tables
+   measure what was chosen, with it in the first round single attributes again if they need it; under zCDP and
+   add-remove without the margins, which single attributes tell (:mod:`panbayes.privacy.adjacency`, centred tables).
+   Every table is estimated against what was expected, and one law is fitted to all tables
    (:mod:`panbayes.consortium.analyst.adaptive.belief`) that still say something once it holds the stronger ones
    (:mod:`panbayes.consortium.analyst.adaptive.selection`).
 5. What is left after the last round measures the known tables again, or the single attributes if there are none.
