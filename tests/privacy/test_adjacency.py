@@ -103,7 +103,10 @@ def without_margins(table: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 @adjacencies
-@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 4), (5, 2), (2, 2, 2), (2, 3, 2), (2, 2, 2, 2), (3, 2, 2, 2)])
+@pytest.mark.parametrize(
+    "shape",
+    [(2, 2), (2, 3), (3, 4), (5, 2), (2, 2, 2), (2, 3, 2), (1, 2, 2), (3, 1, 2), (2, 2, 2, 2), (3, 2, 2, 2)],
+)
 def test_centred_tables_of_one_record_move_as_far_as_is_said(shape: tuple[int, ...], adjacency: Adjacency) -> None:
     """All records against all others, or none. L2 is reached; L1 by one that comes, and twice that is said for two."""
     units = [without_margins(unit.reshape(shape)) for unit in np.eye(int(np.prod(shape)), dtype=np.int64)]

@@ -27,15 +27,15 @@ attributes in which x and x' agree, and 1 more if they agree in all:
 K·P·c of one table           replace                  add-remove
 =========================== ======================== ===================================
 L1                          2·m·a                    m·a
-L2, squared                 2·m²·K·(K − min kᵢ)      m²·K·(K − 1 − Σ (kᵢ − 1))
+L2, squared                 2·m²·K·(K − min kᵢ) *    m²·K·(K − 1 − Σ (kᵢ − 1))
 =========================== ======================== ===================================
 
-with a = ‖K·P·e‖₁ = Σ ∏ (kⱼ − 1)·|d − 1 − Σ kᵢ + K·[all agree]|, over all sets of attributes that agree; the product is
-over those that do not. Under replace ‖P·(e − e')‖² = 2·(‖P·e‖² − ⟨P·e, P·e'⟩) is largest where x and x' agree in all
-attributes but the one with the fewest groups, and is no less than ‖P·e‖² then; so a person with up to m records, of
-whom some only leave or only come, moves P·c by at most m times its root. For two attributes ‖P·e‖² is
-(1 − 1/k₁)·(1 − 1/k₂), a quarter for two by two: what margins say is known from single attributes, and not paid for
-again.
+(* the least of the kᵢ above 1), with a = ‖K·P·e‖₁ = Σ ∏ (kⱼ − 1)·|d − 1 − Σ kᵢ + K·[all agree]|, over all sets of
+attributes that agree; the product is over those that do not. Under replace ‖P·(e − e')‖² = 2·(‖P·e‖² − ⟨P·e, P·e'⟩) is
+largest where x and x' agree in all attributes but the one with the fewest groups, and is no less than ‖P·e‖² then; so a
+person with up to m records, of whom some only leave or only come, moves P·c by at most m times its root. For two
+attributes ‖P·e‖² is (1 − 1/k₁)·(1 − 1/k₂), a quarter for two by two: what margins say is known from single attributes,
+and not paid for again.
 
 **Distances.** ‖c − e‖₁ = Σ|c(x) − e(x)|, c a contingency table and e any fixed public numbers, moves by at most ``l1``
 of one table: by the triangle inequality |‖c' − e‖₁ − ‖c − e‖₁| ≤ ‖c' − c‖₁ whatever e is. The score ½‖c − e‖₁ moves by
@@ -94,7 +94,8 @@ class TableSensitivity:
     def of_centred(cls, shape: Sequence[int], *, adjacency: Adjacency, max_records: int = 1) -> TableSensitivity:
         """Return it for one centred table of this ``shape``, times its number of cells; see the module.
 
-        Where an attribute has one group the table is 0 whatever the records are, and 1 is returned: noise is added.
+        It is at least 1, also where the table is 0 whatever the records are, as one of two attributes of which one has
+        a single group: noise is added all the same.
 
         >>> TableSensitivity.of_centred((2, 2), adjacency="add-remove")  # K² = 16 times a quarter
         TableSensitivity(l1=4, l2_squared=4)
@@ -104,7 +105,7 @@ class TableSensitivity:
         one = cls.of(adjacency=adjacency, max_records=max_records)
         cells, attributes = math.prod(shape), len(shape)
         if adjacency == "replace":
-            square = cells * (cells - min(shape))
+            square = cells * (cells - min((size for size in shape if size > 1), default=1))
         else:
             square = cells * (cells - 1 - sum(size - 1 for size in shape))
         total = 0

@@ -136,6 +136,15 @@ def test_centred_tables_move_no_further_than_is_said_and_so_far(adjacency: Adjac
         assert farthest == said.l1 if adjacency == "add-remove" else farthest <= said.l1
 
 
+def test_the_noise_of_a_centred_table_is_checked_by_its_own_shape() -> None:
+    """At ρ = 2⁻⁶¹ for each of two tables a whole one has variance 2⁶⁰ and is served, a centred pair 12 times that."""
+    query = tables_query(((0,), (0, 1)), privacy="zcdp", adjacency="add-remove", loss=f"1/{2**60}")
+    check(query, SCHEMA, 0)
+    with pytest.raises(InputError, match="deviation"):
+        check(msgspec.structs.replace(query, centred=True), SCHEMA, 0)
+    check(msgspec.structs.replace(query, weights=(1, 20), loss=f"21/{2**61}", centred=True), SCHEMA, 0)
+
+
 def neighbours(records: int, adjacency: Adjacency) -> list[tuple[Table, Table]]:
     """Every pair of neighbouring tables of this many records, up to their order."""
     pairs = []

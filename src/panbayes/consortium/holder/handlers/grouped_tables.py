@@ -7,7 +7,7 @@ centred table follow from its shape (:mod:`panbayes.privacy.adjacency`). The los
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -39,13 +39,17 @@ _PAIR: Final = 2
 """Tables of at least so many axes are centred."""
 
 
-def _event(query: GroupedTablesQuery, schema: Schema, weight: int, shape: tuple[int, ...]) -> Event:
-    """Return the noise of a table of this ``weight``; of a ``shape``, if it is centred."""
-    share = Fraction(weight, sum(query.weights))
-    moved = moved_by_one(query, schema)
-    if shape:
-        moved = TableSensitivity.of_centred(shape, adjacency=query.adjacency, max_records=schema.max_records)
-    return loss_of_query(query).part(share).tables_event(moved)
+def _noise_of(query: GroupedTablesQuery, schema: Schema) -> Callable[[int, tuple[int, ...]], Event]:
+    """Return what tells the noise of a table of a weight; and of a shape, if it is centred."""
+    loss, whole = loss_of_query(query), sum(query.weights)
+
+    def event(weight: int, shape: tuple[int, ...]) -> Event:
+        moved = moved_by_one(query, schema)
+        if shape:
+            moved = TableSensitivity.of_centred(shape, adjacency=query.adjacency, max_records=schema.max_records)
+        return loss.part(Fraction(weight, whole)).tables_event(moved)
+
+    return event
 
 
 def _centred_shapes(query: GroupedTablesQuery, sizes: Sequence[int]) -> list[tuple[int, ...]]:
@@ -68,8 +72,13 @@ def _check(query: GroupedTablesQuery, schema: Schema, _size: int) -> None:
     check_axes(query.tables, query.groupings, sizes)
     if len(query.weights) != len(query.tables):
         raise bad("weights", f"{len(query.weights)} for {len(query.tables)} tables", "give one for each table")
-    for weight, shape in sorted(set(zip(query.weights, _centred_shapes(query, sizes), strict=True))):
-        check_noise(_event(query, schema, weight, shape))
+    weights: dict[tuple[int, ...], list[int]] = {}
+    for weight, shape in zip(query.weights, _centred_shapes(query, sizes), strict=True):
+        weights.setdefault(shape, []).append(weight)
+    event = _noise_of(query, schema)
+    for shape, found in weights.items():
+        for weight in (min(found), max(found)):  # the noise of the others lies between
+            check_noise(event(weight, shape))
 
 
 def _answer(query: GroupedTablesQuery, counts: PrivateCounts, *, noise: Noise) -> GroupedTablesAnswer:
@@ -83,11 +92,11 @@ def _answer(query: GroupedTablesQuery, counts: PrivateCounts, *, noise: Noise) -
             cells = slice(counted.offsets[t], counted.offsets[t + 1])
             flat[cells] = _centred(flat[cells].reshape(shape)).ravel()
     noisy = np.empty_like(flat)
+    event = _noise_of(query, counts.schema)
     for weight, shape in sorted(tables):
         # Tables of one weight and shape are drawn together: each has its own fraction of the loss.
         places = np.concatenate([np.arange(counted.offsets[t], counted.offsets[t + 1]) for t in tables[weight, shape]])
-        event = _event(query, counts.schema, weight, shape)
-        noisy[places] = noisy_counts(flat[places], event=event, noise=noise)
+        noisy[places] = noisy_counts(flat[places], event=event(weight, shape), noise=noise)
     return GroupedTablesAnswer(pack_cells(noisy))
 
 
