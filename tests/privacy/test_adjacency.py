@@ -87,3 +87,59 @@ def test_what_is_refused() -> None:
         TableSensitivity.of(adjacency="replace", max_records=0)
     with pytest.raises(InputError, match="tables: found 0; give 1 or more"):
         TableSensitivity.of(adjacency="replace", tables=0)
+
+
+def without_margins(table: NDArray[np.int64]) -> NDArray[np.float64]:
+    """K·P·c by definition: project onto what all functions of one attribute are orthogonal to."""
+    shape, size = table.shape, table.size
+    columns = [np.ones(size)]
+    for axis, groups in enumerate(shape):
+        values = np.indices(shape)[axis].ravel()
+        columns += [(values == group).astype(float) for group in range(groups)]
+    basis, weights, _ = np.linalg.svd(np.array(columns).T, full_matrices=False)
+    basis = basis[:, weights > 1e-9]
+    flat = table.ravel().astype(float)
+    return np.asarray(size * (flat - basis @ (basis.T @ flat)))
+
+
+@adjacencies
+@pytest.mark.parametrize(
+    "shape",
+    [(2, 2), (2, 3), (3, 4), (5, 2), (2, 2, 2), (2, 3, 2), (1, 2, 2), (3, 1, 2), (2, 2, 2, 2), (3, 2, 2, 2)],
+)
+def test_centred_tables_of_one_record_move_as_far_as_is_said(shape: tuple[int, ...], adjacency: Adjacency) -> None:
+    """All records against all others, or none. L2 is reached; L1 by one that comes, and twice that is said for two."""
+    units = [without_margins(unit.reshape(shape)) for unit in np.eye(int(np.prod(shape)), dtype=np.int64)]
+    moved = units if adjacency == "add-remove" else [one - other for one, other in itertools.combinations(units, 2)]
+    said = TableSensitivity.of_centred(shape, adjacency=adjacency)
+    assert max(float((found**2).sum()) for found in moved) == pytest.approx(said.l2_squared, rel=1e-9)
+    farthest = max(float(np.abs(found).sum()) for found in moved)
+    assert farthest <= said.l1 + 1e-9
+    assert max(float(np.abs(unit).sum()) for unit in units) * (1 + (adjacency == "replace")) == pytest.approx(said.l1)
+
+
+@adjacencies
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (2, 2, 2)])
+def test_centred_tables_of_a_person_with_several_records_move_no_further(
+    shape: tuple[int, ...], adjacency: Adjacency
+) -> None:
+    """Every person with up to two records, against every other such person where one is replaced, or nobody."""
+    units = [without_margins(unit.reshape(shape)) for unit in np.eye(int(np.prod(shape)), dtype=np.int64)]
+    nobody = np.zeros(len(units))
+    people = [nobody, *units, *(a + b for a, b in itertools.combinations_with_replacement(units, 2))]
+    others = people if adjacency == "replace" else [nobody]
+    said = TableSensitivity.of_centred(shape, adjacency=adjacency, max_records=2)
+    squares = [float(((one - other) ** 2).sum()) for one in people for other in others]
+    assert max(squares) == pytest.approx(said.l2_squared, rel=1e-9)
+    assert max(float(np.abs(one - other).sum()) for one in people for other in others) <= said.l1 + 1e-9
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (4, 1), (1, 1)])
+@adjacencies
+def test_a_centred_table_of_one_group_is_nothing_and_still_gets_noise(
+    shape: tuple[int, ...], adjacency: Adjacency
+) -> None:
+    units = [without_margins(unit.reshape(shape)) for unit in np.eye(int(np.prod(shape)), dtype=np.int64)]
+    assert np.abs(units).max() < 1e-9
+    said = TableSensitivity.of_centred(shape, adjacency=adjacency)
+    assert min(said.l1, said.l2_squared) >= 1

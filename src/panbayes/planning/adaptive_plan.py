@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
@@ -24,6 +24,7 @@ from panbayes.consortium.analyst.adaptive.choice import Choice
 from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance, shares
 from panbayes.consortium.analyst.adaptive.division import TOTAL, Division, Grant
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
+from panbayes.consortium.analyst.adaptive.margins import part_without_margins
 from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, price
 from panbayes.planning.forecast import Setting
 from panbayes.planning.noise_moments import CellNoise
@@ -79,6 +80,14 @@ class AdaptivePlan:
         """Return the noise of a cell of one table at a ``fraction`` of the grant."""
         exact = Fraction(fraction).limit_denominator(10**12) or Fraction(1, 10**12)
         return CellNoise.of(self.grant.event(exact), holders=self.setting.holders)
+
+    def part_of_noise(self, shape: Sequence[int]) -> float:
+        """Return how much of the noise of a cell is left in a table of this ``shape`` without its margins.
+
+        Of a table that is measured whole the root of its part is left; one that is centred costs only that part too.
+        """
+        part = part_without_margins(shape)
+        return part if self.division.centred else math.sqrt(part)
 
     def share(self, size: int) -> float:
         """Return the part of what single attributes get that goes to one with so many values."""
@@ -183,7 +192,7 @@ class AdaptivePlan:
         setting, edges = self.setting, len(self.setting.sizes) - 1
         if not number:
             return edges
-        plenty = Grant(self.grant.loss.with_amount(Fraction(10**9)), self.grant.moved)
+        plenty = replace(self.grant, loss=self.grant.loss.with_amount(Fraction(10**9)))
         return self._count(plenty, {"0": float(setting.records)}, fraction, number) + setting.holders
 
     def _count(self, grant: Grant, holders: Mapping[str, float], fraction: Fraction, number: int) -> int:

@@ -17,6 +17,26 @@ records that leave cells xᵢ for yᵢ (or only leave, or only come: e_x or e_y 
 the sum of at most m·√2, its square 2m². Adding or removing a person changes it by Σᵢ e_xᵢ, of norm m at most. The
 squares of several tables add up.
 
+**Centred tables.** A table c of two or more attributes, with k₁, …, k_d groups and K = ∏ kᵢ cells, less what its
+margins alone say: P·c = c − Σᵢ mᵢ·kᵢ/K + (d − 1)·n/K, mᵢ the margin of the i-th attribute, repeated along the others, n
+the sum of all cells. P is an orthogonal projection, onto tables all of whose margins are 0. So that all numbers are
+whole, K·P·c is what gets noise. With e the table of one record x, ⟨P·e, P·e'⟩ = (d − 1 − Σ kᵢ)/K, the sum over the
+attributes in which x and x' agree, and 1 more if they agree in all:
+
+=========================== ======================== ===================================
+K·P·c of one table           replace                  add-remove
+=========================== ======================== ===================================
+L1                          2·m·a                    m·a
+L2, squared                 2·m²·K·(K − min kᵢ) *    m²·K·(K − 1 − Σ (kᵢ − 1))
+=========================== ======================== ===================================
+
+(* the least of the kᵢ above 1), with a = ‖K·P·e‖₁ = Σ ∏ (kⱼ − 1)·|d − 1 − Σ kᵢ + K·[all agree]|, over all sets of
+attributes that agree; the product is over those that do not. Under replace ‖P·(e − e')‖² = 2·(‖P·e‖² − ⟨P·e, P·e'⟩) is
+largest where x and x' agree in all attributes but the one with the fewest groups, and is no less than ‖P·e‖² then; so a
+person with up to m records, of whom some only leave or only come, moves P·c by at most m times its root. For two
+attributes ‖P·e‖² is (1 − 1/k₁)·(1 − 1/k₂), a quarter for two by two: what margins say is known from single attributes,
+and not paid for again.
+
 **Distances.** ‖c − e‖₁ = Σ|c(x) − e(x)|, c a contingency table and e any fixed public numbers, moves by at most ``l1``
 of one table: by the triangle inequality |‖c' − e‖₁ − ‖c − e‖₁| ≤ ‖c' − c‖₁ whatever e is. The score ½‖c − e‖₁ moves by
 half of it. e may come from an untrusted analyst and need not be a distribution; it must only be fixed before c is
@@ -35,7 +55,10 @@ Thesis: Theorem thm_group; see errata 6.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal, TypeAlias
 
 from panbayes.errors import InputError
@@ -66,6 +89,31 @@ class TableSensitivity:
             raise InputError("tables", found=f"found {tables}", remedy="give 1 or more")
         cells = 2 if adjacency == "replace" else 1
         return cls(cells * max_records * tables, cells * max_records**2 * tables)
+
+    @classmethod
+    def of_centred(cls, shape: Sequence[int], *, adjacency: Adjacency, max_records: int = 1) -> TableSensitivity:
+        """Return it for one centred table of this ``shape``, times its number of cells; see the module.
+
+        It is at least 1, also where the table is 0 whatever the records are, as one of two attributes of which one has
+        a single group: noise is added all the same.
+
+        >>> TableSensitivity.of_centred((2, 2), adjacency="add-remove")  # K² = 16 times a quarter
+        TableSensitivity(l1=4, l2_squared=4)
+        >>> TableSensitivity.of_centred((2, 3), adjacency="replace", max_records=2)
+        TableSensitivity(l1=32, l2_squared=192)
+        """
+        one = cls.of(adjacency=adjacency, max_records=max_records)
+        cells, attributes = math.prod(shape), len(shape)
+        if adjacency == "replace":
+            square = cells * (cells - min((size for size in shape if size > 1), default=1))
+        else:
+            square = cells * (cells - 1 - sum(size - 1 for size in shape))
+        total = 0
+        for agree in product((False, True), repeat=attributes):
+            many = math.prod(1 if same else size - 1 for same, size in zip(agree, shape, strict=True))
+            weight = attributes - 1 - sum(size for same, size in zip(agree, shape, strict=True) if same)
+            total += many * abs(weight + (cells if all(agree) else 0))
+        return cls(one.l1 * max(1, total), one.l2_squared * max(1, square))
 
 
 def dependence_sensitivity(*, adjacency: Adjacency, max_records: int = 1) -> int:

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.maxent import Effort
 from panbayes.bayesnet.markov.nested import Nested
-from panbayes.consortium.analyst.adaptive.belief import Belief, Known, estimated
+from panbayes.consortium.analyst.adaptive.belief import Belief, Known
 from panbayes.consortium.analyst.adaptive.estimation import (
     Estimate,
     estimate_given_model,
     estimate_marginals,
     update_by_groups,
 )
+from panbayes.consortium.analyst.adaptive.margins import brought_to, law_without_margins, raked
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from tests.bayesnet.markov.laws import WrittenOut
@@ -78,13 +79,15 @@ def test_a_new_table_is_estimated_from_what_the_law_expected_before_it() -> None
     first = belief.learned([measured(PAIR, counts)], (), effort=Effort(200))
     alone = [np.bincount(belief.nested[a].groups(c), belief.singles[a].distribution) for a, c in PAIR]
     assert first.known[0].expected == pytest.approx(RECORDS * np.outer(*alone))
-    ((mean, variance),) = estimate_given_model([counts], [first.known[0].expected], [FINE])
+    expected = RECORDS * raked(first.known[0].expected, first.margins(PAIR))
+    law = law_without_margins(FINE, counts.shape)
+    ((mean, variance),) = estimate_given_model([brought_to(counts, expected)], [expected], [law])
     assert first.known[0].mean == pytest.approx(mean)
     assert first.known[0].variance == pytest.approx(variance)
     wide: Axes = ((0, 2), (1, 3), (3, 5))
     second = first.learned([measured(wide, dependent(belief, wide, 3))], (), effort=Effort(50))
-    law = WrittenOut.of(first.field, first.parameters)
-    assert second.known[1].expected == pytest.approx(RECORDS * law.margin(wide), abs=1e-8)
+    written = WrittenOut.of(first.field, first.parameters)
+    assert second.known[1].expected == pytest.approx(RECORDS * written.margin(wide), abs=1e-8)
     again = [measured(table.axes, table.noisy + 30.0, COARSE) for table in second.known]
     third = second.learned((), again, effort=Effort(50))
     assert [table.axes for table in third.known] == [PAIR, wide]
@@ -249,10 +252,12 @@ def test_tables_tell_each_other_how_strong_dependencies_are_within_their_batch_o
         return Known(((0, 6), (1, 6)), noisy, COARSE, expected, expected, expected, expected, batch)
 
     strong, weak = [table(1.0, 1) for _ in range(4)], [table(0.0, 2) for _ in range(4)]
-    apart = [*estimated(strong), *estimated(weak)]
-    mixed = estimated([place for two in zip(strong, weak, strict=True) for place in two])
+    even = Estimate(np.full(6, 1 / 6), np.zeros(6))
+    belief = Belief(3_600.0, (even, even), (Nested.of(even.distribution, ordered=True),) * 2)
+    apart = [*belief.estimated(strong), *belief.estimated(weak)]
+    mixed = belief.estimated([place for two in zip(strong, weak, strict=True) for place in two])
     for one, other in zip(apart, [*mixed[::2], *mixed[1::2]], strict=True):
         np.testing.assert_array_equal(one.mean, other.mean)
         np.testing.assert_array_equal(one.variance, other.variance)
-    together = estimated([replace(known, batch=0) for known in (*strong, *weak)])
+    together = belief.estimated([replace(known, batch=0) for known in (*strong, *weak)])
     assert not np.array_equal(together[0].mean, apart[0].mean)

@@ -17,9 +17,10 @@ from panbayes.bayesnet.markov.maxent import Effort
 from panbayes.bayesnet.network import Network
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.adaptive.belief import Belief
-from panbayes.consortium.analyst.adaptive.blocks import adding_up, interaction, learned_from, margin, passing
+from panbayes.consortium.analyst.adaptive.blocks import interaction, learned_from, margin, passing
 from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance
 from panbayes.consortium.analyst.adaptive.division import TOTAL
+from panbayes.consortium.analyst.adaptive.margins import adding_up
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from panbayes.consortium.analyst.adaptive.session import Session

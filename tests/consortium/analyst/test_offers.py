@@ -26,7 +26,6 @@ from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.interactions import interactions
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, pairs, price
-from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.losses import CLASSES
 from tests.bayesnet.markov.laws import WrittenOut
 
@@ -255,7 +254,7 @@ def choice(
     belief = believed((3,) * attributes, [])
     common = [single.distribution for single in belief.singles]
     own = {name: common if place == 0 else [law[::-1] for law in common] for place, name in enumerate(sorted(records))}
-    grant = Grant(CLASSES[tag].with_amount(Fraction(1)), TableSensitivity.of(adjacency="replace", max_records=1))
+    grant = Grant(CLASSES[tag].with_amount(Fraction(1)), "replace")
     return Choice(
         grant=grant,
         offers=offers,

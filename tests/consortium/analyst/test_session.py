@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import combinations
 
@@ -16,13 +17,15 @@ from panbayes.consortium.analyst.adaptive import fitting as fitting_module
 from panbayes.consortium.analyst.adaptive.belief import Belief, Known
 from panbayes.consortium.analyst.adaptive.estimation import Estimate
 from panbayes.consortium.analyst.adaptive.fitting import askable, fitting, weight
+from panbayes.consortium.analyst.adaptive.margins import part_without_margins, without_margins
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from panbayes.consortium.analyst.adaptive.session import Session
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.local.gates import open_gates
 from panbayes.privacy.adjacency import Adjacency
+from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Together
 from panbayes.schema.attribute import Attribute
-from panbayes.schema.schema import Schema
+from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.table import Table
 
 SIZES = (6, 5, 4, 6)
@@ -33,7 +36,11 @@ CODES = np.random.default_rng(3).integers(0, 4, (4, 900)).astype(np.uint8)
 
 @pytest.mark.parametrize(("adjacency", "delta"), [("replace", "0"), ("add-remove", "0"), ("add-remove", "1e-6")])
 def test_the_noise_of_tables_has_the_law_that_their_weights_say(adjacency: Adjacency, delta: str) -> None:
-    """Pairs with weight 1 and 9 in turn, from two holders: ten measurements of some 70 cells each, within 12 %."""
+    """Pairs with weight 1 and 9 in turn, from two holders: ten measurements of some 70 cells each, within 12 %.
+
+    Under zCDP and add-remove pairs come centred, and their noise follows from their shapes too: it is told in the noise
+    of a whole table at the same weight, the root of what is left without margins.
+    """
     agreed = Study("s", SCHEMA, "adaptive", 1, adjacency=adjacency, delta=delta)
     tables = {"x": Table(SCHEMA, CODES[:, :500].copy()), "y": Table(SCHEMA, CODES[:, 500:].copy())}
     weights = [1, 9, 1, 9, 1, 9]
@@ -47,11 +54,52 @@ def test_the_noise_of_tables_has_the_law_that_their_weights_say(adjacency: Adjac
             (a, _), (b, _) = table.axes
             exact = np.zeros((SIZES[a], SIZES[b]))
             np.add.at(exact, (CODES[a], CODES[b]), 1)
-            found[share] += (table.pooled - exact).ravel().tolist()
-            deviations[share] = table.pooled_law.deviation
+            assert table.centred == (delta != "0")
+            part = math.sqrt(part_without_margins(exact.shape)) if table.centred else 1.0
+            off = table.pooled - (without_margins(exact) if table.centred else exact)
+            found[share] += (off / part).ravel().tolist()
+            deviations[share] = table.pooled_law.deviation / part
     assert deviations[1] / deviations[9] == pytest.approx(3 if delta != "0" else 9, rel=0.01)
     for share, noise in found.items():
         assert np.std(noise) == pytest.approx(deviations[share], rel=0.12)
+
+
+@pytest.mark.parametrize(("max_records", "delta"), [(1, "1e-6"), (2, "1e-6"), (2, "0")])
+def test_the_statement_says_the_noise_that_was_drawn(max_records: int, delta: str) -> None:
+    """The total, a single attribute, two pairs of one shape and weight, and a triple, in one question.
+
+    Of every event of the step there are as many tables as it says, and the noise of each is what a holder adds: for
+    centred tables of two by two and two by two by two 16·(1/4) and 64·(1/2) in the square, times m².
+    """
+    schema = Schema("s", tuple(Attribute(name, categories=("x", "y")) for name in "abc"), unit=Unit("who", max_records))
+    agreed = Study("s", schema, "adaptive", 1, adjacency="add-remove", delta=delta)
+    persons = np.arange(40) // max_records
+    held = Table(schema, np.random.default_rng(1).integers(0, 2, (3, 40)).astype(np.uint8), persons)
+    axes: list[Axes] = [(), ((0, 2),), ((0, 2), (1, 2)), ((1, 2), (2, 2)), ((0, 2), (1, 2), (2, 2))]
+    with open_gates(agreed, {"x": held}, simulate=1) as gates:
+        session = Session.of(Federation(agreed, gates, simulated=True))
+        measured = session.measure(axes, Fraction(1, 2), "all", weights=[1, 1, 3, 3, 2], round_number=0)
+    (step,) = session.spent["x"]
+    event, whole = step.event, agreed.grant.part(Fraction(1, 2))
+    assert isinstance(event, Together)
+    assert step.loss == whole == whole.of_event(event)
+    m, part = max_records, whole.amount / 10
+    if delta == "0":
+        assert [table.centred for table in measured] == [False] * 5
+        assert event.events == (
+            DiscreteLaplace(m / part, 2 * m),
+            DiscreteLaplace(m / (2 * part), m),
+            DiscreteLaplace(m / (3 * part), 2 * m),
+        )
+        return
+    assert [table.centred for table in measured] == [False, False, True, True, True]
+    assert event.events == (
+        DiscreteGaussian(m**2 / (2 * part), 2 * m**2),
+        DiscreteGaussian(32 * m**2 / (4 * part), 32 * m**2),
+        DiscreteGaussian(4 * m**2 / (6 * part), 8 * m**2),
+    )
+    deviations = [table.law.deviation**2 * 2 * float(part) / m**2 for table in measured]
+    assert deviations == pytest.approx([1, 1, 4 / 3 / 16, 4 / 3 / 16, 32 / 2 / 64])
 
 
 def believed(known: list[Axes]) -> Belief:

@@ -93,6 +93,58 @@ def test_tables_of_groups_are_the_brute_force_counts() -> None:
     assert found.tolist() == [len(records), *singles, *turned, *grouped]
 
 
+def test_centred_tables_are_those_without_margins_times_their_cells() -> None:
+    """Sums of rows and columns are 0; what is left is the table less what its margins say, here by other words."""
+    records = tuple(RECORDS[i] for i in (0, 0, 1, 2, 2, 2, 5, 4, 3))
+    query = msgspec.structs.replace(tables_query(loss=EXACT), centred=True)
+    found = tables(query, table_of(records))
+    counts, number = Counter(records), len(records)
+    assert found[:3].tolist() == [number, *(sum(counts[a, b] for b in range(3)) for a in range(2))]
+    for cells, groups in ((found[3:9].reshape(3, 2).T, (0, 1, 2)), (found[9:].reshape(2, 2), (0, 1, 0))):
+        table = {(a, g): sum(counts[a, b] for b in range(3) if groups[b] == g) for a in range(2) for g in set(groups)}
+        many = len(set(groups))
+        for a, g in table:
+            row, column = sum(table[a, h] for h in set(groups)), table[0, g] + table[1, g]
+            assert cells[a, g] == 2 * many * table[a, g] - 2 * row - many * column + number
+        assert not cells.sum(axis=0).any()
+        assert not cells.sum(axis=1).any()
+
+
+def test_three_attributes_are_centred_by_their_single_margins_alone() -> None:
+    """Of two by two by two: 8·c − 2·(three margins) + 2·n in every cell; pairs stay in."""
+    schema = Schema("three", tuple(Attribute(name, categories=("x", "y")) for name in "abc"))
+    codes = np.array([[0, 0, 1, 1, 1, 0, 1], [0, 1, 1, 0, 1, 0, 1], [0, 0, 1, 0, 1, 1, 0]], dtype=np.uint8)
+    query = GroupedTablesQuery(
+        "zcdp", "replace", tuple(Grouping(a, ()) for a in range(3)), ((0, 1, 2),), (1,), EXACT + "00", centred=True
+    )
+    found = tables(query, Table(schema, codes)).reshape(2, 2, 2)
+    for cell in product(range(2), repeat=3):
+        margins = [int((codes[axis] == value).sum()) for axis, value in enumerate(cell)]
+        together = int((codes == np.array(cell)[:, None]).all(axis=0).sum())
+        assert found[cell] == 8 * together - 2 * sum(margins) + 2 * 7
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_centred_tables_move_no_further_than_is_said_and_so_far(adjacency: Adjacency) -> None:
+    """Exhaustive over all tables of three records; in L2 what is said is reached, and in L1 where one only comes."""
+    query = msgspec.structs.replace(tables_query(((0, 1), (0, 2)), loss=EXACT), centred=True)
+    for cells, shape in ((slice(0, 6), (2, 3)), (slice(6, 10), (2, 2))):
+        moved = [tables(query, a)[cells] - tables(query, b)[cells] for a, b in neighbours(3, adjacency)]
+        said = TableSensitivity.of_centred(shape, adjacency=adjacency)
+        assert max(int((found**2).sum()) for found in moved) == said.l2_squared
+        farthest = max(int(np.abs(found).sum()) for found in moved)
+        assert farthest == said.l1 if adjacency == "add-remove" else farthest <= said.l1
+
+
+def test_the_noise_of_a_centred_table_is_checked_by_its_own_shape() -> None:
+    """At ρ = 2⁻⁶¹ for each of two tables a whole one has variance 2⁶⁰ and is served, a centred pair 12 times that."""
+    query = tables_query(((0,), (0, 1)), privacy="zcdp", adjacency="add-remove", loss=f"1/{2**60}")
+    check(query, SCHEMA, 0)
+    with pytest.raises(InputError, match="deviation"):
+        check(msgspec.structs.replace(query, centred=True), SCHEMA, 0)
+    check(msgspec.structs.replace(query, weights=(1, 20), loss=f"21/{2**61}", centred=True), SCHEMA, 0)
+
+
 def neighbours(records: int, adjacency: Adjacency) -> list[tuple[Table, Table]]:
     """Every pair of neighbouring tables of this many records, up to their order."""
     pairs = []

@@ -182,6 +182,36 @@ def test_each_grouped_table_gets_the_noise_of_its_own_weight(
     assert added.tolist() == [1000, 1009, 1010, *range(1001, 1007), 1007, 1008]
 
 
+@each_unit
+@each_promise
+def test_each_centred_table_gets_the_noise_of_its_own_shape(
+    privacy: Privacy, adjacency: Adjacency, max_records: int | None
+) -> None:
+    """Only the pair is centred: its two by three groups come six times, without margins, the others as they are."""
+    loss, records = Fraction(1, 5), max_records or 1
+    query = msgspec.structs.replace(tables_query(privacy, adjacency, loss), centred=True)
+    drawn, found = drawn_for(query, max_records)
+    whole, pair = (
+        table_noise(privacy, adjacency, records, loss / 7),
+        {
+            # ‖6·P·e‖₁ = 8: a cell of 2, two of its row of −1, one of its column of −2, two others of 1.
+            "pure": MOVES[adjacency] * records * 8 / (loss / 7),
+            # ‖6·P·e‖² = 36·(1/2)·(2/3) = 12; between two cells of a row 2·36·(1 − 2/6)/2 = 24 for each of the two.
+            "zcdp": records**2 * {"add-remove": 12, "replace": 48}[adjacency] / (2 * loss / 7),
+        }[privacy],
+    )
+    assert drawn[:2] == [(whole[0], 1, whole[1]), (whole[0], 6, pair)]
+    assert drawn[2:] == [
+        (law, 2, parameter)
+        for law, parameter in (table_noise(privacy, adjacency, records, loss * weight / 7) for weight in (2, 3))
+    ]
+    assert isinstance(found, GroupedTablesAnswer)
+    table = exact([(1, 0)])[0].reshape(3, 2).astype(float)
+    centred = 6 * (table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean())
+    answered = unpack_cells(found.cells)
+    assert (answered[3:9] - np.rint(centred).ravel().astype(np.int64)).tolist() == list(range(1001, 1007))
+
+
 @each_promise
 def test_the_losses_of_grouped_tables_add_up_to_the_query(privacy: Privacy, adjacency: Adjacency) -> None:
     """Read back from the scales that were drawn at: Σ Δ₁/b = ε, Σ Δ₂²/(2σ²) = ρ, over the tables."""

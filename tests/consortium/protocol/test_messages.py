@@ -56,7 +56,7 @@ QUERIES_ON_THE_WIRE = {
     "counts": ("sets", "epsilon", "clip"),
     "vote": ("placed", "degree", "score", "mechanism", "epsilon"),
     "model": ("first", "degree", "theta", "score", "mechanism", "structure_epsilon", "tables_epsilon", "clip"),
-    "tables": ("privacy", "adjacency", "groupings", "views", "weights", "loss"),
+    "tables": ("privacy", "adjacency", "groupings", "views", "weights", "loss", "centred"),
     "choice": (
         "privacy",
         "adjacency",
@@ -119,8 +119,8 @@ def test_golden_questions_say_the_same_without_our_types(name: str) -> None:
     assert sorted(plain) == ["id", "query", "round", "study"]
     tag = plain["query"].pop("type")
     assert tag == name.partition("-")[0] == kind_of(examples.QUERIES[name])
-    without = {"target"} if name == "choices" else set()
-    assert set(plain["query"]) == set(QUERIES_ON_THE_WIRE[tag]) - without, "no target, no word of it"
+    without = {"choices": {"target"}, "tables": {"centred"}}.get(name, set())
+    assert set(plain["query"]) == set(QUERIES_ON_THE_WIRE[tag]) - without, "no target, nothing centred: no word of it"
 
 
 def test_the_golden_tables_and_candidates_are_where_they_were() -> None:

@@ -161,10 +161,12 @@ class Grouping(_Message, frozen=True, array_like=True):
     groups: Annotated[tuple[Annotated[int, Meta(ge=0, lt=2**16)], ...], Meta(max_length=2**16)]
 
 
-class GroupedTablesQuery(_Message, frozen=True, tag="tables"):
+class GroupedTablesQuery(_Message, frozen=True, tag="tables", omit_defaults=True):
     """Noisy tables of grouped values, at ``loss`` for all together; table t gets the fraction weight_t/Σ weight.
 
-    ``tables`` name the axes of each table among ``groupings``; ``privacy`` is the class of the loss.
+    ``tables`` name the axes of each table among ``groupings``; ``privacy`` is the class of the loss. ``centred`` ones
+    of two or more axes are without what their margins say, and times the number of their cells, so that they are whole
+    numbers: K·c − Σᵢ kᵢ·mᵢ + (d − 1)·n for K cells, d axes of kᵢ groups with margins mᵢ, and n records.
     """
 
     privacy: Name
@@ -173,6 +175,7 @@ class GroupedTablesQuery(_Message, frozen=True, tag="tables"):
     tables: Annotated[tuple[AxisNumbers, ...], Meta(min_length=1, max_length=100_000)] = msgspec.field(name="views")
     weights: Annotated[tuple[Weight, ...], Meta(min_length=1, max_length=100_000)]
     loss: Ratio
+    centred: bool = False
 
 
 class TableCandidate(_Message, frozen=True, array_like=True):

@@ -10,7 +10,8 @@ Where blocks are measured, attributes and pairs are read off them, each with the
 its attributes do together is new: as much of a cell's variance as the interaction has of the table's dimensions.
 
 An attribute is in some of the measured tables as well, whose rows or columns count it again: weights add up, as
-inverses of variances. Where its values were measured in groups, only the groups are known better.
+inverses of variances. Where its values were measured in groups, only the groups are known better. Centred tables tell
+nothing of it. Of the noise of any table only what is not in its margins counts; the error of these comes to it.
 """
 
 from __future__ import annotations
@@ -77,8 +78,10 @@ def _marginals(plan: AdaptivePlan) -> float:
         if not plan.rounds:
             fraction += float(plan.left)
         alone = plan.noise(fraction * plan.share(size)).deviation
+        if plan.division.concentrated:
+            alone *= math.sqrt(max(1, size - 1) / size)  # what it lacks of the records is shared among its values
         weight, groups = 1 / alone**2, 0.0
-        for found in plan.rounds:
+        for found in () if plan.division.centred else plan.rounds:
             noise = plan.table_noise(found)
             own, other = plan.groups((size, max(2, round(typical))), noise)
             weight += 2 * found.tables / attributes / (other * noise.deviation**2)
@@ -97,7 +100,7 @@ def _pairs(plan: AdaptivePlan) -> float | None:
         return None
     errors = [(found.tables, _table(plan, found, first=not number)) for number, found in enumerate(plan.rounds)]
     whole = sum(tables for tables, _ in errors)
-    return sum(tables * error for tables, error in errors) / whole
+    return math.hypot(sum(tables * error for tables, error in errors) / whole, _marginals(plan))
 
 
 def _block_pairs(plan: AdaptivePlan) -> float:
@@ -122,10 +125,11 @@ def _table(plan: AdaptivePlan, found: Round, *, first: bool) -> float:
             if not many:
                 continue
             rows, columns = plan.groups((one, other), noise)
+            deviation = noise.deviation * plan.part_of_noise((rows, columns))
             counts = records * np.outer(supposed_law(rows), supposed_law(columns))
             reach = np.full_like(counts, np.inf) if first else _LATER * counts
             lost = APART * (1 - rows * columns / (one * other)) if first else 0.0
-            error += many * min(1.0, math.hypot(0.5 * float(_shrunk(noise.deviation, reach).sum()) / records, lost))
+            error += many * min(1.0, math.hypot(0.5 * float(_shrunk(deviation, reach).sum()) / records, lost))
             whole += many
     return error / whole if whole else 0.0
 
@@ -168,7 +172,8 @@ def _spends(plan: AdaptivePlan) -> tuple[Spending, ...]:
         law = plan.table_noise(one)
         groups = plan.groups((max(2, round(mean)),) * 2, law)
         what = f"round {number + 1}: {tables} tables of groups"
-        found.append(Spending(what, grant.part(one.measuring), law.deviation, records / math.prod(groups)))
+        deviation = law.deviation * plan.part_of_noise(groups)
+        found.append(Spending(what, grant.part(one.measuring), deviation, records / math.prod(groups)))
         again = one.singles + one.again
         if again:
             found.append(Spending(f"round {number + 1}: known tables again", grant.part(again)))

@@ -1,9 +1,11 @@
 """What the analyst believes: the laws of single attributes, the tables measured so far, and the one law that fits them.
 
-A table that comes in is first estimated by itself, from what the law so far expects of it
-(:func:`~panbayes.consortium.analyst.adaptive.estimation.estimate_given_model`), and its sums correct the single
-attributes. Then all tables are brought to the same single attributes, for tables that disagree on a margin would pull
-the fit apart, and the field is fitted to them (:mod:`panbayes.bayesnet.markov.maxent`) with the slack
+A table that comes in whole corrects the single attributes by its sums; a centred one does not know them. Then it is
+brought to them, which takes the noise of its margins away (:mod:`panbayes.consortium.analyst.adaptive.margins`), and
+estimated by itself, from what the law so far expects of it
+(:func:`~panbayes.consortium.analyst.adaptive.estimation.estimate_given_model`). All tables have the same single
+attributes then, for tables that disagree on a margin would pull the fit apart, and the field is fitted to them
+(:mod:`panbayes.bayesnet.markov.maxent`) with the slack
 
     r = cells·(v + ½)/n² + 5·m/n of a cell with probability m, v the variance of its estimated count, n the records:
 
@@ -34,12 +36,12 @@ from panbayes.consortium.analyst.adaptive.estimation import (
     estimate_marginals,
     update_by_groups,
 )
+from panbayes.consortium.analyst.adaptive.margins import brought_to, law_without_margins, raked
 from panbayes.consortium.analyst.adaptive.measurement import Measurement, averaged
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 
-__all__ = ["Belief", "Known", "end_to_end", "estimated", "raked", "slack_of"]
+__all__ = ["Belief", "Known", "end_to_end", "slack_of"]
 
-_RAKING: Final = 10
 _CHANCE: Final = 5.0
 """How often the variance of chance goes into the slack."""
 
@@ -175,8 +177,8 @@ class Belief:
             old = tuple(known.again(found.pooled, found.pooled_law) for known, found in zip(old, again, strict=True))
         changed = [*(old if again else ()), *fresh]
         kept = () if again else old
-        singles = self._corrected([*again, *new]) if correcting else self.singles
-        return replace(self, singles=singles, known=(*kept, *estimated(changed))).fitted(effort)
+        belief = replace(self, singles=self._corrected([*again, *new])) if correcting else self
+        return replace(belief, known=(*kept, *belief.estimated(changed))).fitted(effort)
 
     def fitted(self, effort: Effort) -> Belief:
         """Fit the law to the known tables, from where it stands."""
@@ -202,6 +204,32 @@ class Belief:
             for found, table in zip(measured, expected, strict=True)
         ]
 
+    def estimated(self, tables: Sequence[Known]) -> list[Known]:
+        """Estimate the counts of tables.
+
+        Those of a batch are estimated together, for they tell each other how strong dependencies are: what the first
+        batch finds against independence is strong, what a later one finds against the law is weak.
+        """
+        found = list(tables)
+        for batch in dict.fromkeys(table.batch for table in tables):
+            places = [place for place, table in enumerate(tables) if table.batch == batch]
+            noisy, expected, laws = zip(*(self._brought(tables[place]) for place in places), strict=True)
+            for place, (mean, variance) in zip(places, estimate_given_model(noisy, expected, laws), strict=True):
+                found[place] = replace(tables[place], mean=mean, variance=variance)
+        return found
+
+    def _brought(self, table: Known) -> tuple[FloatArray, FloatArray, NoiseLaw]:
+        """Return a noisy table and the expected one with the margins that are believed, and the law of the noise."""
+        expected = self.records * raked(table.expected, self.margins(table.axes))
+        return brought_to(table.noisy, expected), expected, law_without_margins(table.law, table.noisy.shape)
+
+    def margins(self, axes: Axes) -> list[FloatArray]:
+        """Return the laws of the groups along the ``axes`` of a table, as single attributes have them."""
+        return [
+            np.bincount(self.nested[a].groups(count), self.singles[a].distribution).astype(np.float64)
+            for a, count in axes
+        ]
+
     def _expected(self, tables: Sequence[Axes]) -> list[FloatArray]:
         """Return the counts that the law expects in ``tables``: with parameters of zero they change nothing."""
         spanned = self.spanned([*(table.axes for table in self.known), *tables])
@@ -210,9 +238,11 @@ class Belief:
         return [self.records * table for table in spanned.split(spanned.margins(cliques))[len(self.known) :]]
 
     def _corrected(self, measured: Sequence[Measurement]) -> tuple[Estimate, ...]:
-        """Correct the single attributes by the sums of tables."""
+        """Correct the single attributes by the sums of whole tables."""
         found = list(self.singles)
         for table in measured:
+            if table.centred:
+                continue
             for axis, (attribute, count) in enumerate(table.axes):
                 sums = table.pooled.sum(axis=tuple(other for other in range(table.pooled.ndim) if other != axis))
                 error = table.pooled_law.deviation * math.sqrt(table.pooled.size / count)
@@ -229,42 +259,12 @@ def _estimated_alone(
 
 def _target(belief: Belief, table: Known) -> FloatArray:
     """Scale the estimate of a table until its margins are those of the single attributes."""
-    margins = [np.bincount(belief.nested[a].groups(count), belief.singles[a].distribution) for a, count in table.axes]
-    return raked(table.mean, [margin.astype(np.float64) for margin in margins])
+    return raked(table.mean, belief.margins(table.axes))
 
 
 def slack_of(table: Known, target: FloatArray, records: float) -> FloatArray:
     """Return the slack of every cell of a table that is to have the probabilities ``target``."""
     return table.mean.size * (table.variance + 0.5) / records**2 + _CHANCE * target / records
-
-
-def raked(counts: FloatArray, margins: Sequence[FloatArray]) -> FloatArray:
-    """Scale counts to a joint law until it has these margins, one for each axis."""
-    joint: FloatArray = counts / counts.sum()
-    for _ in range(_RAKING):
-        for axis, margin in enumerate(margins):
-            others = tuple(other for other in range(joint.ndim) if other != axis)
-            factor = margin / np.maximum(joint.sum(axis=others), 1e-300)
-            joint = joint * factor.reshape([-1 if place == axis else 1 for place in range(joint.ndim)])
-    return np.asarray(joint / joint.sum())
-
-
-def estimated(tables: Sequence[Known]) -> list[Known]:
-    """Estimate the counts of tables; those of a batch together, for they tell each other how strong dependencies are.
-
-    What the first batch finds against independence is strong, what a later one finds against the law is weak.
-    """
-    found = list(tables)
-    for batch in dict.fromkeys(table.batch for table in tables):
-        places = [place for place, table in enumerate(tables) if table.batch == batch]
-        estimates = estimate_given_model(
-            [tables[place].noisy for place in places],
-            [tables[place].expected for place in places],
-            [tables[place].law for place in places],
-        )
-        for place, (mean, variance) in zip(places, estimates, strict=True):
-            found[place] = replace(tables[place], mean=mean, variance=variance)
-    return found
 
 
 def end_to_end(tables: Sequence[FloatArray]) -> FloatArray:

@@ -1,9 +1,9 @@
 """What measured blocks say: single attributes, then pairs, then interactions of three and four, as far as noise allows.
 
 Every set of attributes that lies in a block has been measured, as a margin of all blocks that hold it (:func:`margin`).
-Single attributes are estimated from their margins, brought to the number of records (:func:`adding_up`). Whether a
-larger set says something that the law does not know yet is a test: of its noisy counts less the expected ones only the
-**interaction** counts, what is left after the mean over every axis is taken off, for all else is said by smaller sets.
+Single attributes are estimated from their margins, brought to the number of records. Whether a larger set says
+something that the law does not know yet is a test: of its noisy counts less the expected ones only the **interaction**
+counts, what is left after the mean over every axis is taken off, for all else is said by smaller sets.
 It has d = ∏(kᵢ − 1) dimensions, and if the law were right its square over
 
     σ² + n·(∏ (1 − 1/kᵢ) − ∏ mᵢ − Σᵢ (1 − Σ pᵢ²)·∏ⱼ mⱼ)/d,     mᵢ = Σ pᵢ² − 1/kᵢ, the last product over all j ≠ i,
@@ -26,7 +26,7 @@ All of this is computed from releases: it is post-processing and free (Theorem t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Final
@@ -40,7 +40,7 @@ from panbayes.consortium.analyst.adaptive.estimation import Estimate
 from panbayes.consortium.analyst.adaptive.measurement import Measurement, averaged
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 
-__all__ = ["adding_up", "interaction", "learned_from", "margin", "passing"]
+__all__ = ["interaction", "learned_from", "margin", "passing"]
 
 FALSE_PAIRS: Final = 0.2
 FALSE_SETS: Final = 0.05
@@ -69,18 +69,6 @@ def margin(measured: Sequence[Measurement], attributes: Sequence[int]) -> Measur
     if found is None:
         raise ValueError(f"no block holds {tuple(attributes)}")
     return found
-
-
-def adding_up(table: Measurement, records: Mapping[str, float], *, variance: float) -> Measurement:
-    """Return the table of an attribute with what it lacks of each holder's ``records`` shared among its values.
-
-    ``variance`` is that of the numbers of records. Noise of variance v in k cells becomes v·(1 − 1/k), and that of the
-    number, 1/k² of it: a rare value is known as well by all records less those with the others.
-    """
-    cells = table.pooled.size
-    tables = {name: counts + (records[name] - float(counts.sum())) / cells for name, counts in table.tables.items()}
-    left = 1 - 1 / cells + variance / (cells * table.law.deviation) ** 2
-    return Measurement(table.axes, tables, table.law.scaled(math.sqrt(left)))
 
 
 def _mean(first: Measurement, second: Measurement) -> Measurement:

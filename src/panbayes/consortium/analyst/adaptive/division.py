@@ -23,7 +23,8 @@ rounds leave measures in the end, evenly, what turned out to be worth it.
 
 (x₊ is x or 0, [x] is x clipped to [0, 1]; numbers of rounds are rounded.) Under zCDP a thing may as well be measured
 twice, half at a time; under pure privacy that doubles the variance. So zCDP begins with little for single attributes
-and adds more with the tables of the first round, as far as their estimates turn out to need it (:meth:`Division.more`).
+and adds more with the tables of the first round, as far as their estimates turn out to need it (:meth:`Division.more`),
+and more again where other tables are centred and tell nothing of them.
 
 Let E be the bits that noise costs single attributes if they get the whole grant, Σ k·(k − 1)·σ²/(2·ln 2·n²), σ the
 deviation of a count of an attribute with k values. Where E is not small, to look for more than there is costs
@@ -70,8 +71,8 @@ from panbayes.consortium.agreement.strategies.adaptive import ROUNDS
 from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.analyst.adaptive.covering import covering, is_small, noise_of_margins
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
-from panbayes.privacy.adjacency import TableSensitivity
-from panbayes.privacy.events import Event
+from panbayes.privacy.adjacency import Adjacency, TableSensitivity
+from panbayes.privacy.events import DiscreteGaussian, Event
 from panbayes.privacy.loss import Loss
 
 __all__ = ["TOTAL", "Division", "Grant"]
@@ -90,8 +91,10 @@ _CALMER: Final = 0.3
 """So many hundredths of a round less are for choices, and so much less of what is left for a round, as the level goes
 from 0.6 to 0.9."""
 
-_MORE: Final = 0.28
-"""How much of the grant single attributes get for the root of the bits their noise costs."""
+_MORE: Final = (0.28, 1 / 2)
+_MORE_ALONE: Final = (0.3, 1 / 5)
+"""How much of the grant single attributes get for what power of the bits their noise costs; and where other tables are
+centred and tell nothing of them."""
 
 _FIRST: Final = Fraction(3, 100)
 """The fraction for the first look."""
@@ -122,19 +125,38 @@ _MILLIONTHS: Final = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a study grants, and how far one person can move a table: the noise of any fraction follows."""
+    """What a study grants, and who counts as a neighbour: the noise of any fraction follows."""
 
     loss: Loss
-    moved: TableSensitivity
+    adjacency: Adjacency
+    max_records: int = 1
 
     @classmethod
     def of(cls, terms: Terms) -> Grant:
         """Read it off a study."""
-        return cls(terms.grant, TableSensitivity.of(adjacency=terms.adjacency, max_records=terms.max_records))
+        return cls(terms.grant, terms.adjacency, terms.max_records)
 
-    def event(self, fraction: Fraction, *, tables: int = 1) -> Event:
-        """Return the noise of ``tables`` tables, each at a ``fraction`` of the grant."""
-        together = TableSensitivity(self.moved.l1 * tables, self.moved.l2_squared * tables)
+    @property
+    def moved(self) -> TableSensitivity:
+        """How far one person can move a table."""
+        return TableSensitivity.of(adjacency=self.adjacency, max_records=self.max_records)
+
+    @property
+    def centred(self) -> bool:
+        """Whether tables of two attributes and more are measured centred: where the noise of their margins is dear.
+
+        In L2 and under add-remove that saves all that margins would cost. Under replace it saves little, for the
+        records of two persons may differ in one attribute alone; in L1 nothing, for a centred table moves in many
+        cells. There whole tables are measured, and tell of single attributes too.
+        """
+        return self.adjacency == "add-remove" and isinstance(self.event(Fraction(1)), DiscreteGaussian)
+
+    def event(self, fraction: Fraction, *, tables: int = 1, shape: Sequence[int] = ()) -> Event:
+        """Return the noise of ``tables`` tables, each at a ``fraction`` of the grant; centred ones have a ``shape``."""
+        one = self.moved
+        if shape:
+            one = TableSensitivity.of_centred(shape, adjacency=self.adjacency, max_records=self.max_records)
+        together = TableSensitivity(one.l1 * tables, one.l2_squared * tables)
         return self.loss.part(fraction * tables).tables_event(together)
 
     def law(self, fraction: Fraction, *, holders: int = 1) -> NoiseLaw:
@@ -152,6 +174,7 @@ class Division:
     rounds: int
     choosing: Fraction
     concentrated: bool
+    centred: bool
     blocks: Fraction = Fraction(0)
 
     @classmethod
@@ -165,7 +188,9 @@ class Division:
         mean = sum(sizes) / attributes
         signal = max(total, 1.0) / (law.deviation * math.sqrt(mean)) * (_CONCENTRATED if law.gaussian else 1.0)
         if signal < _LEAST or attributes < 2:
-            return cls(0.0, Fraction(0), 1 - TOTAL, 0, _choosing(0.0, concentrated=law.gaussian), law.gaussian)
+            return cls(
+                0.0, Fraction(0), 1 - TOTAL, 0, _choosing(0.0, concentrated=law.gaussian), law.gaussian, grant.centred
+            )
         level = _clipped(math.log(signal / _START) / math.log(_RANGE))
         choosing = _choosing(level, concentrated=law.gaussian)
         high = 0.1 if law.gaussian else 0.12 + 0.25 * _clipped((mean - 7) / 5)
@@ -176,7 +201,9 @@ class Division:
         first = _FIRST if look_first and risk > _NOISY else Fraction(0)
         if first:
             rounds = min(rounds, ROUNDS - 1)
-        found = cls(level, first, _rounded(singles * float(1 - TOTAL - first)), rounds, choosing, law.gaussian)
+        found = cls(
+            level, first, _rounded(singles * float(1 - TOTAL - first)), rounds, choosing, law.gaussian, grant.centred
+        )
         if law.gaussian or not is_small(sizes):
             return found
         return found._with_blocks(grant, sizes, total=total, holders=holders)
@@ -211,13 +238,15 @@ class Division:
         """Return what single attributes get once more, whose noise costs so many ``bits``.
 
         Noise of variance v costs v/(2·ln 2·n·c) bits in a cell of c of n records, so bits·share is what it costs per
-        share. Their share becomes 0.1 + 0.28·√(bits·share/0.1), if that is more than they had, to the hundredth: last
-        digits depend on the processor.
+        share. Their share becomes 0.1 + 0.28·√x, x = bits·share/0.1, if that is more than they had; where other tables
+        are centred, which are cheaper then and tell nothing of single attributes, 0.1 + 0.3·x^(1/5). It is rounded to
+        the hundredth, for last digits depend on the processor.
         """
         if not self.concentrated or not self.rounds:
             return Fraction(0)
         share = float(self.singles)
-        found = min(max(0.0, 0.1 + _MORE * math.sqrt(bits * share / 0.1) - share), 0.9 - share)
+        factor, power = _MORE_ALONE if self.centred else _MORE
+        found = min(max(0.0, 0.1 + factor * (bits * share / 0.1) ** power - share), 0.9 - share)
         return Fraction(round(found * 100), 100)
 
 

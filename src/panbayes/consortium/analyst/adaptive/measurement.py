@@ -1,4 +1,8 @@
-"""One measured table: its axes, each holder's noisy counts, and the public law of their noise."""
+"""One measured table: its axes, each holder's noisy counts, and the public law of their noise.
+
+A **centred** table is without what its margins say (:mod:`panbayes.privacy.adjacency`): its counts lie about 0, and the
+noise that its cells have in common says nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ class Measurement:
     axes: Axes
     tables: Mapping[str, FloatArray]
     law: NoiseLaw
+    centred: bool = False
 
     @cached_property
     def pooled(self) -> FloatArray:

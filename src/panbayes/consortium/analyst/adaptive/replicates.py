@@ -22,7 +22,8 @@ from panbayes.bayesnet.markov.maxent import Effort, fit_field
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.bayesnet.uncertainty.unseen import Unseen
-from panbayes.consortium.analyst.adaptive.belief import Belief, end_to_end, raked, slack_of
+from panbayes.consortium.analyst.adaptive.belief import Belief, end_to_end, slack_of
+from panbayes.consortium.analyst.adaptive.margins import raked
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 
 __all__ = ["draw_replicates", "single_replicates"]

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from panbayes.bayesnet.markov.maxent import Effort
-from panbayes.consortium.analyst.adaptive.belief import Belief, Known, estimated
+from panbayes.consortium.analyst.adaptive.belief import Belief, Known
 from panbayes.consortium.analyst.adaptive.fitting import TREE, fitting, weight
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 
@@ -74,4 +74,4 @@ def _estimates(belief: Belief, measured: Sequence[Measurement]) -> list[Known]:
         batch = set(fitting(belief, [table.axes for table in left]))
         found += belief.expecting([table for table in left if table.axes in batch])
         left = [table for table in left if table.axes not in batch]
-    return estimated(found)
+    return belief.estimated(found)

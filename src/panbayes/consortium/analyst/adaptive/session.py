@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from panbayes.consortium.agreement.strategies import adaptive
 from panbayes.consortium.analyst.adaptive.choice import Choice
 from panbayes.consortium.analyst.adaptive.division import Grant
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
-from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
+from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 from panbayes.consortium.analyst.adaptive.offers import Offer
 from panbayes.consortium.analyst.holders import Holders, answer_of
 from panbayes.consortium.protocol.answers import GroupedTablesAnswer, TableChoiceAnswer
@@ -77,30 +78,37 @@ class Session:
         """
         weighed = list(weights or [1] * len(tables))
         whole = sum(weighed)
+        shapes = [shape_of(axes) for axes in tables]
+        centred = [shape if self.grant.centred and len(shape) > 1 else () for shape in shapes]
         groupings, places = self._numbered(tables, nested)
         query = adaptive.tables(self.holders.study).ask(
             groupings=groupings,
             tables=places,
             weights=tuple(weighed),
             loss=ratio(self.grant.loss.part(fraction).amount),
+            centred=any(centred),
         )
         asked = self.holders.names
         releases = self.holders.ask(query, round_number=round_number)
-        events = [self.grant.event(fraction * w / whole, tables=n) for w, n in sorted(Counter(weighed).items())]
+        kinds = Counter(zip(weighed, centred, strict=True))
+        events = [
+            self.grant.event(fraction * weight / whole, tables=many, shape=shape)
+            for (weight, shape), many in sorted(kinds.items())
+        ]
         self._record(asked, releases, Step.of(what, Together(tuple(events)), loss=self.grant.loss.part(fraction)))
-        shapes = [shape_of(axes) for axes in tables]
         counted = {
             name: [
                 table.astype(np.float64) for table in split_cells(answer_of(release, GroupedTablesAnswer).cells, shapes)
             ]
             for name, release in releases.items()
         }
-        return [
-            Measurement(
-                axes, {name: found[place] for name, found in counted.items()}, self.grant.law(fraction * weight / whole)
-            )
-            for place, (axes, weight) in enumerate(zip(tables, weighed, strict=True))
-        ]
+        found = []
+        for place, (axes, weight, shape) in enumerate(zip(tables, weighed, centred, strict=True)):
+            times = math.prod(shape)  # a centred table comes times its cells, another once
+            law = NoiseLaw.of(self.grant.event(fraction * weight / whole, shape=shape)).scaled(1 / times)
+            answered = {name: of_one[place] / times for name, of_one in counted.items()}
+            found.append(Measurement(axes, answered, law, centred=bool(shape)))
+        return found
 
     def look(
         self,

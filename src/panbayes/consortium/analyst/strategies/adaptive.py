@@ -14,8 +14,9 @@
    three or four attributes (:mod:`panbayes.consortium.analyst.adaptive.offers`). They look how many are worth
    measuring, given what the law so far expects and what the noise would cost, and choose so many
    (:mod:`panbayes.consortium.holder.handlers.table_choice`). The first round takes a forest of pairs. All holders
-   measure what was chosen, with it in the first round single attributes again if they need it. Every table is estimated
-   against what was expected, and one law is fitted to all tables
+   measure what was chosen, with it in the first round single attributes again if they need it; under zCDP and
+   add-remove without the margins, which single attributes tell (:mod:`panbayes.privacy.adjacency`, centred tables).
+   Every table is estimated against what was expected, and one law is fitted to all tables
    (:mod:`panbayes.consortium.analyst.adaptive.belief`) that still say something once it holds the stronger ones
    (:mod:`panbayes.consortium.analyst.adaptive.selection`).
 5. What is left after the last round measures the known tables again, or the single attributes if there are none.
@@ -54,7 +55,7 @@ from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive
 from panbayes.consortium.analyst.adaptive.belief import Belief
-from panbayes.consortium.analyst.adaptive.blocks import adding_up, learned_from, margin
+from panbayes.consortium.analyst.adaptive.blocks import learned_from, margin
 from panbayes.consortium.analyst.adaptive.choice import LOOK, LOOKED_AT, SEEN, Choice
 from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance
 from panbayes.consortium.analyst.adaptive.division import TOTAL, Division
@@ -62,6 +63,7 @@ from panbayes.consortium.analyst.adaptive.first_look import attributes_hang_toge
 from panbayes.consortium.analyst.adaptive.fitting import TREE, askable
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.interactions import interactions
+from panbayes.consortium.analyst.adaptive.margins import adding_up, part_without_margins
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, pairs, price
@@ -105,8 +107,9 @@ def _learn(holders: Holders) -> Network:
         belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
         belief = learned_from(belief, blocks).fitted(THOROUGHLY)
     else:
-        singles = _measure_singles(session, division.singles, round_number=2)
-        records, _ = _records(session, session.left(counted), total, singles)
+        measured = _measure_singles(session, division.singles, round_number=2)
+        records, variance = _records(session, session.left(counted), total, measured)
+        singles = _added_up(measured, records, variance=variance)
         belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
     own = own_marginals(belief, singles, records)
     left = 1 - TOTAL - division.first - division.singles - division.blocks
@@ -153,7 +156,7 @@ def _noise_of_pairs(session: Session, fraction: Fraction) -> float:
     blocks, holders = covering(session.sizes), len(session.holders.names)
     variances = [
         session.grant.law(fraction * Fraction(part, sum(parts)), holders=holders).deviation ** 2
-        for parts in (_parts(fraction, blocks),)
+        for parts in (_parts(fraction, blocks, centred=False),)
         for part in parts
     ]
     every = combinations(range(len(session.sizes)), 2)
@@ -183,7 +186,9 @@ def _measure_blocks(session: Session, fraction: Fraction, *, round_number: int) 
     """Measure blocks that hold every pair of attributes."""
     blocks = covering(session.sizes)
     what = "a block of all attributes" if len(blocks) == 1 else f"{len(blocks)} blocks of attributes"
-    return session.measure(blocks, fraction, what, weights=_parts(fraction, blocks), round_number=round_number)
+    return session.measure(
+        blocks, fraction, what, weights=_parts(fraction, blocks, centred=False), round_number=round_number
+    )
 
 
 def _singles(session: Session) -> tuple[list[Axes], list[int]]:
@@ -205,6 +210,18 @@ def _records(
         for name, number in counted.items()
     }
     return found, 1 / sum(weights)
+
+
+def _added_up(
+    singles: Sequence[Measurement], records: Mapping[str, float], *, variance: float = 0.0
+) -> list[Measurement]:
+    """Bring single attributes to the number of records, where their noise has no long tails.
+
+    With them, much noise in one value would be shared with all the others.
+    """
+    if not all(table.law.gaussian for table in singles):
+        return list(singles)
+    return [adding_up(table, records, variance=variance) for table in singles]
 
 
 def _read_off(
@@ -262,9 +279,9 @@ def _round(
     again = [table.axes for table in belief.known] if last else []
     spent = left - choosing if last else measuring + more
     weights = [
-        *_parts(measuring, new),
+        *_parts(measuring, new, centred=session.grant.centred),
         *(_part(more * size / sum(sizes)) for size in sizes),
-        *_parts(spent - measuring - more, again),
+        *_parts(spent - measuring - more, again, centred=session.grant.centred),
     ]
     what = f"{_tables(len(new))} of pairs and more"
     what += f", and {len(again)} again" if again else ", and single attributes again" if alone else ""
@@ -274,7 +291,8 @@ def _round(
     belief = _of_those_left(session, belief, records)
     fresh, rest = measured[: len(new)], measured[len(new) + len(alone) :]
     if alone:
-        belief = belief.counted_again(measured[len(new) : len(new) + len(alone)], ordered=session.ordered)
+        found = _added_up(measured[len(new) : len(new) + len(alone)], session.left(records))
+        belief = belief.counted_again(found, ordered=session.ordered)
     if rest:
         belief = belief.learned((), rest, effort=BRIEFLY)
     belief = with_worthwhile(belief, fresh).fitted(THOROUGHLY if last else BRIEFLY)
@@ -295,13 +313,19 @@ def _part(fraction: Fraction) -> int:
     return max(1, round(fraction * _WEIGHTS))
 
 
-def _parts(fraction: Fraction, tables: Sequence[Axes]) -> list[int]:
+def _parts(fraction: Fraction, tables: Sequence[Axes], *, centred: bool) -> list[int]:
     """Divide a fraction of the grant among tables as weights, in proportion to the root of their cells.
 
     Under zCDP that is the division with the least noise in all cells together: k cells at a part s of the grant have
-    noise k·σ²/s, and Σ k/s is least, with Σ s given, where s is in proportion to √k.
+    noise k·σ²/s, and Σ k/s is least, with Σ s given, where s is in proportion to √k. Of a centred table the part f is
+    measured, and of its noise as much counts
+    (:func:`~panbayes.consortium.analyst.adaptive.margins.part_without_margins`): √k·f takes the place of √k.
     """
-    roots = [round(_WEIGHT * math.sqrt(math.prod(shape_of(axes)))) for axes in tables]
+    shapes = [shape_of(axes) for axes in tables]
+    parts = [part_without_margins(shape) if centred and len(shape) > 1 else 1.0 for shape in shapes]
+    roots = [
+        max(1, round(_WEIGHT * math.sqrt(math.prod(shape)) * part)) for shape, part in zip(shapes, parts, strict=True)
+    ]
     return [_part(fraction * root / sum(roots)) for root in roots]
 
 
@@ -352,11 +376,17 @@ def _again(
         axes = [table.axes for table in belief.known]
         what = f"{_tables(len(axes))} again"
         measured = session.measure(
-            axes, left, what, nested=belief.nested, weights=_parts(left, axes), round_number=round_number
+            axes,
+            left,
+            what,
+            nested=belief.nested,
+            weights=_parts(left, axes, centred=session.grant.centred),
+            round_number=round_number,
         )
         return _of_those_left(session, belief, records).learned((), measured, effort=THOROUGHLY)
     measured = _measure_singles(session, left, round_number=round_number)
-    return _of_those_left(session, belief, records).counted_again(measured, ordered=session.ordered)
+    found = _added_up(measured, session.left(records))
+    return _of_those_left(session, belief, records).counted_again(found, ordered=session.ordered)
 
 
 ADAPTIVE: Final = Method(adaptive.ADAPTIVE.name, _learn)

@@ -1,16 +1,18 @@
-"""Noisy tables of grouped values: table t at its fraction of the loss, weight_t/Σ weight.
+"""Noisy tables of grouped values, whole or centred: table t at its fraction of the loss, weight_t/Σ weight.
 
 Discrete Laplace of scale Δ₁/ε_t on every cell under pure privacy, discrete Gaussian of variance Δ₂²/(2ρ_t) under zCDP;
-Δ₁ = 2m and Δ₂² = 2m² under ``replace``, m and m² under ``add-remove``, m the records kept per person
-(:mod:`panbayes.privacy.adjacency`). The losses of the tables add up to the query's.
+Δ₁ = 2m and Δ₂² = 2m² under ``replace``, m and m² under ``add-remove``, m the records kept per person; those of a
+centred table follow from its shape (:mod:`panbayes.privacy.adjacency`). The losses of the tables add up to the query's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from panbayes.consortium.holder.grouped_tables import (
     check_axes,
@@ -26,16 +28,43 @@ from panbayes.consortium.protocol.cells import pack_cells
 from panbayes.consortium.protocol.queries import GroupedTablesQuery
 from panbayes.dp.mechanisms import check_noise, noisy_counts
 from panbayes.dp.noise import Noise
+from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.events import Event
 from panbayes.schema.schema import Schema
+from panbayes.tables.counting.block_counts import groups_in
 
 __all__ = ["GROUPED_TABLES"]
 
+_PAIR: Final = 2
+"""Tables of at least so many axes are centred."""
 
-def _event(query: GroupedTablesQuery, schema: Schema, weight: int) -> Event:
-    """Return the noise of a table of this ``weight``."""
-    share = Fraction(weight, sum(query.weights))
-    return loss_of_query(query).part(share).tables_event(moved_by_one(query, schema))
+
+def _noise_of(query: GroupedTablesQuery, schema: Schema) -> Callable[[int, tuple[int, ...]], Event]:
+    """Return what tells the noise of a table of a weight; and of a shape, if it is centred."""
+    loss, whole = loss_of_query(query), sum(query.weights)
+
+    def event(weight: int, shape: tuple[int, ...]) -> Event:
+        moved = moved_by_one(query, schema)
+        if shape:
+            moved = TableSensitivity.of_centred(shape, adjacency=query.adjacency, max_records=schema.max_records)
+        return loss.part(Fraction(weight, whole)).tables_event(moved)
+
+    return event
+
+
+def _centred_shapes(query: GroupedTablesQuery, sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the shape of every table that is centred, and () of the others; ``sizes`` are those of the groupings."""
+    return [tuple(sizes[g] for g in axes) if query.centred and len(axes) >= _PAIR else () for axes in query.tables]
+
+
+def _centred(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a table times its cells, without what its margins say; a table of n records stays below 4·K·n."""
+    axes = range(table.ndim)
+    found = table.size * table + (table.ndim - 1) * table.sum()
+    for axis in axes:
+        others = tuple(other for other in axes if other != axis)
+        found = found - table.shape[axis] * table.sum(axis=others, keepdims=True)
+    return np.asarray(found)
 
 
 def _check(query: GroupedTablesQuery, schema: Schema, _size: int) -> None:
@@ -43,21 +72,31 @@ def _check(query: GroupedTablesQuery, schema: Schema, _size: int) -> None:
     check_axes(query.tables, query.groupings, sizes)
     if len(query.weights) != len(query.tables):
         raise bad("weights", f"{len(query.weights)} for {len(query.tables)} tables", "give one for each table")
-    for weight in (min(query.weights), max(query.weights)):  # the noise of the others lies between
-        check_noise(_event(query, schema, weight))
+    weights: dict[tuple[int, ...], list[int]] = {}
+    for weight, shape in zip(query.weights, _centred_shapes(query, sizes), strict=True):
+        weights.setdefault(shape, []).append(weight)
+    event = _noise_of(query, schema)
+    for shape, found in weights.items():
+        for weight in (min(found), max(found)):  # the noise of the others lies between
+            check_noise(event(weight, shape))
 
 
 def _answer(query: GroupedTablesQuery, counts: PrivateCounts, *, noise: Noise) -> GroupedTablesAnswer:
     counted = counts.counter.count(query.tables, query.groupings)
-    noisy = np.empty_like(counted.flat)
-    tables: dict[int, list[int]] = {}
-    for t, weight in enumerate(query.weights):
-        tables.setdefault(weight, []).append(t)
-    for weight in sorted(tables):
-        # Tables of one weight are drawn together: each has its own fraction of the loss.
-        cells = np.concatenate([np.arange(counted.offsets[t], counted.offsets[t + 1]) for t in tables[weight]])
-        event = _event(query, counts.schema, weight)
-        noisy[cells] = noisy_counts(counted.flat[cells], event=event, noise=noise)
+    shapes = _centred_shapes(query, [groups_in(grouping, counts.schema.sizes) for grouping in query.groupings])
+    flat = counted.flat.copy()
+    tables: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for t, (weight, shape) in enumerate(zip(query.weights, shapes, strict=True)):
+        tables.setdefault((weight, shape), []).append(t)
+        if shape:
+            cells = slice(counted.offsets[t], counted.offsets[t + 1])
+            flat[cells] = _centred(flat[cells].reshape(shape)).ravel()
+    noisy = np.empty_like(flat)
+    event = _noise_of(query, counts.schema)
+    for weight, shape in sorted(tables):
+        # Tables of one weight and shape are drawn together: each has its own fraction of the loss.
+        places = np.concatenate([np.arange(counted.offsets[t], counted.offsets[t + 1]) for t in tables[weight, shape]])
+        noisy[places] = noisy_counts(flat[places], event=event(weight, shape), noise=noise)
     return GroupedTablesAnswer(pack_cells(noisy))
 
 
