@@ -73,8 +73,7 @@ def test_the_statement_says_the_noise_that_was_drawn(max_records: int, delta: st
     """
     schema = Schema("s", tuple(Attribute(name, categories=("x", "y")) for name in "abc"), unit=Unit("who", max_records))
     agreed = Study("s", schema, "adaptive", 1, adjacency="add-remove", delta=delta)
-    persons = np.arange(40) // max_records
-    held = Table(schema, np.random.default_rng(1).integers(0, 2, (3, 40)).astype(np.uint8), persons)
+    held = Table(schema, np.random.default_rng(1).integers(0, 2, (3, 40)).astype(np.uint8), 40 // max_records)
     axes: list[Axes] = [(), ((0, 2),), ((0, 2), (1, 2)), ((1, 2), (2, 2)), ((0, 2), (1, 2), (2, 2))]
     with open_gates(agreed, {"x": held}, simulate=1) as gates:
         session = Session.of(Federation(agreed, gates, simulated=True))
