@@ -174,6 +174,22 @@ def test_it_abstains_where_the_noise_would_win() -> None:
     assert network.privacy.loss == study("1/500").grant
 
 
+def test_centred_tables_share_the_grant_by_the_noise_that_counts() -> None:
+    """Of the first question for pairs: the weight of one of k cells is in proportion to √k·(1 − 1/k₁)·(1 − 1/k₂)."""
+    wire = Wire()
+    learn_over(wire, study("1", "add-remove", Fraction(1, 10**9)), holders(TRAINING, 1), simulate=4)
+    asked = [question.query for _, question in wire.asked if isinstance(question.query, GroupedTablesQuery)]
+    query = next(query for query in asked if query.centred)
+    sizes = [max(grouping.groups) + 1 if grouping.groups else SIZES[grouping.attribute] for grouping in query.groupings]
+    shares = {}
+    for axes, weight in zip(query.tables, query.weights, strict=True):
+        if len(axes) == 2:
+            one, other = (sizes[g] for g in axes)
+            shares[one, other] = weight / (math.sqrt(one * other) * (1 - 1 / one) * (1 - 1 / other))
+    assert len(shares) > 2
+    assert max(shares.values()) < 1.01 * min(shares.values())
+
+
 @pytest.mark.parametrize(("adjacency", "delta"), SETTINGS[1:])
 def test_independent_attributes_stay_independent(adjacency: Adjacency, delta: Fraction) -> None:
     """Whatever tables were tempting, the law says next to nothing of dependencies: within 0.04 bits of the truth.

@@ -13,6 +13,7 @@ from panbayes.bayesnet.markov.nested import Nested
 from panbayes.consortium.analyst.adaptive.belief import Belief
 from panbayes.consortium.analyst.adaptive.estimation import Estimate
 from panbayes.consortium.analyst.adaptive.margins import (
+    added_up,
     brought_to,
     law_without_margins,
     part_without_margins,
@@ -103,6 +104,13 @@ def test_noise_that_is_drawn_has_the_law_that_is_said() -> None:
     for times in (1.0, 2.5):
         beyond = float(density[np.abs(places) > times * found.deviation].sum())
         assert np.mean(np.abs(drawn) > times * found.deviation) == pytest.approx(beyond, rel=0.1)
+
+
+def test_single_attributes_add_up_where_their_noise_has_no_long_tails() -> None:
+    table = np.array([700.0, 250.0])
+    for gaussian, added in ((True, [725.0, 275.0]), (False, [700.0, 250.0])):
+        (found,) = added_up([Measurement(((0, 2),), {"a": table}, NoiseLaw(gaussian, ((9.0, 1),)))], {"a": 1_000.0})
+        assert found.tables["a"].tolist() == added
 
 
 def belief(variance: float) -> Belief:

@@ -101,6 +101,23 @@ def test_the_statement_says_the_noise_that_was_drawn(max_records: int, delta: st
     assert deviations == pytest.approx([1, 1, 4 / 3 / 16, 4 / 3 / 16, 32 / 2 / 64])
 
 
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_tables_come_whole_or_without_margins_as_the_grant_says(adjacency: Adjacency, delta: str) -> None:
+    """At an ε at which noise is next to nothing; beside the total and a single attribute, which are always whole."""
+    agreed = Study("s", SCHEMA, "adaptive", 1000, adjacency=adjacency, delta=delta)
+    axes: list[Axes] = [(), ((2, 4),), PAIRS[0]]
+    with open_gates(agreed, {"x": Table(SCHEMA, CODES)}, simulate=1) as gates:
+        session = Session.of(Federation(agreed, gates, simulated=True))
+        measured = session.measure(axes, Fraction(1, 2), "all", round_number=0)
+    exact = np.zeros((6, 5))
+    np.add.at(exact, (CODES[0], CODES[1]), 1)
+    assert measured[2].centred == session.grant.centred == (adjacency == "add-remove" and delta != "0")
+    np.testing.assert_allclose(measured[2].pooled, without_margins(exact) if measured[2].centred else exact, atol=0.5)
+    assert measured[0].pooled == pytest.approx(900, abs=0.5)
+    np.testing.assert_allclose(measured[1].pooled, np.bincount(CODES[2]), atol=0.5)
+
+
 def believed(known: list[Axes]) -> Belief:
     laws = [np.full(size, 1 / size) for size in SIZES]
     tables = []

@@ -29,7 +29,15 @@ import numpy as np
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 
-__all__ = ["adding_up", "brought_to", "law_without_margins", "part_without_margins", "raked", "without_margins"]
+__all__ = [
+    "added_up",
+    "adding_up",
+    "brought_to",
+    "law_without_margins",
+    "part_without_margins",
+    "raked",
+    "without_margins",
+]
 
 _RAKING: Final = 10
 
@@ -97,3 +105,15 @@ def adding_up(table: Measurement, records: Mapping[str, float], *, variance: flo
     tables = {name: counts + (records[name] - float(counts.sum())) / cells for name, counts in table.tables.items()}
     left = 1 - 1 / cells + variance / (cells * table.law.deviation) ** 2
     return Measurement(table.axes, tables, table.law.scaled(math.sqrt(left)))
+
+
+def added_up(
+    singles: Sequence[Measurement], records: Mapping[str, float], *, variance: float = 0.0
+) -> list[Measurement]:
+    """Bring single attributes to the number of records, where their noise has no long tails.
+
+    With them, much noise in one value would be shared with all the others.
+    """
+    if not all(table.law.gaussian for table in singles):
+        return list(singles)
+    return [adding_up(table, records, variance=variance) for table in singles]

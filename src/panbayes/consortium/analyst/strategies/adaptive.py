@@ -63,7 +63,7 @@ from panbayes.consortium.analyst.adaptive.first_look import attributes_hang_toge
 from panbayes.consortium.analyst.adaptive.fitting import TREE, askable
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.interactions import interactions
-from panbayes.consortium.analyst.adaptive.margins import adding_up, part_without_margins
+from panbayes.consortium.analyst.adaptive.margins import added_up, adding_up, part_without_margins
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, pairs, price
@@ -109,7 +109,7 @@ def _learn(holders: Holders) -> Network:
     else:
         measured = _measure_singles(session, division.singles, round_number=2)
         records, variance = _records(session, session.left(counted), total, measured)
-        singles = _added_up(measured, records, variance=variance)
+        singles = added_up(measured, records, variance=variance)
         belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
     own = own_marginals(belief, singles, records)
     left = 1 - TOTAL - division.first - division.singles - division.blocks
@@ -212,18 +212,6 @@ def _records(
     return found, 1 / sum(weights)
 
 
-def _added_up(
-    singles: Sequence[Measurement], records: Mapping[str, float], *, variance: float = 0.0
-) -> list[Measurement]:
-    """Bring single attributes to the number of records, where their noise has no long tails.
-
-    With them, much noise in one value would be shared with all the others.
-    """
-    if not all(table.law.gaussian for table in singles):
-        return list(singles)
-    return [adding_up(table, records, variance=variance) for table in singles]
-
-
 def _read_off(
     session: Session, counted: Mapping[str, float], total: Measurement, blocks: Sequence[Measurement]
 ) -> tuple[dict[str, float], list[Measurement]]:
@@ -291,7 +279,7 @@ def _round(
     belief = _of_those_left(session, belief, records)
     fresh, rest = measured[: len(new)], measured[len(new) + len(alone) :]
     if alone:
-        found = _added_up(measured[len(new) : len(new) + len(alone)], session.left(records))
+        found = added_up(measured[len(new) : len(new) + len(alone)], session.left(records))
         belief = belief.counted_again(found, ordered=session.ordered)
     if rest:
         belief = belief.learned((), rest, effort=BRIEFLY)
@@ -385,7 +373,7 @@ def _again(
         )
         return _of_those_left(session, belief, records).learned((), measured, effort=THOROUGHLY)
     measured = _measure_singles(session, left, round_number=round_number)
-    found = _added_up(measured, session.left(records))
+    found = added_up(measured, session.left(records))
     return _of_those_left(session, belief, records).counted_again(found, ordered=session.ordered)
 
 
