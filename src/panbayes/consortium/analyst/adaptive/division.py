@@ -91,10 +91,10 @@ _CALMER: Final = 0.3
 """So many hundredths of a round less are for choices, and so much less of what is left for a round, as the level goes
 from 0.6 to 0.9."""
 
-_MORE: Final = (0.28, 1 / 2)
-_MORE_ALONE: Final = (0.3, 1 / 5)
-"""How much of the grant single attributes get for what power of the bits their noise costs; and where other tables are
-centred and tell nothing of them."""
+_MORE: Final = 0.28
+_MORE_ALONE: Final = 0.3
+"""How much of the grant single attributes get for the root of the bits their noise costs; and at least for the fifth
+root, where other tables are centred and tell nothing of them."""
 
 _FIRST: Final = Fraction(3, 100)
 """The fraction for the first look."""
@@ -239,14 +239,15 @@ class Division:
 
         Noise of variance v costs v/(2·ln 2·n·c) bits in a cell of c of n records, so bits·share is what it costs per
         share. Their share becomes 0.1 + 0.28·√x, x = bits·share/0.1, if that is more than they had; where other tables
-        are centred, which are cheaper then and tell nothing of single attributes, 0.1 + 0.3·x^(1/5). It is rounded to
-        the hundredth, for last digits depend on the processor.
+        are centred, which are cheaper then and tell nothing of single attributes, at least 0.1 + 0.3·x^(1/5). It is
+        rounded to the hundredth, for last digits depend on the processor.
         """
         if not self.concentrated or not self.rounds:
             return Fraction(0)
         share = float(self.singles)
-        factor, power = _MORE_ALONE if self.centred else _MORE
-        found = min(max(0.0, 0.1 + factor * (bits * share / 0.1) ** power - share), 0.9 - share)
+        cost = bits * share / 0.1
+        wanted = max(_MORE * math.sqrt(cost), _MORE_ALONE * cost**0.2 if self.centred else 0.0)
+        found = min(max(0.0, 0.1 + wanted - share), 0.9 - share)
         return Fraction(round(found * 100), 100)
 
 
