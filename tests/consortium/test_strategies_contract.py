@@ -304,11 +304,14 @@ def put(value: Any, path: tuple[int, ...], number: int) -> Any:
 
 
 def altered(query: Query, free: set[str]) -> Iterator[Query]:
-    """Yield the query with one number of a free field changed, as far as the wire would carry it."""
+    """Yield the query with one number or truth of a free field changed, as far as the wire would carry it."""
     plain = msgspec.to_builtins(query)
     wire_names = dict(zip(query.__struct_fields__, query.__struct_encode_fields__, strict=True))
     for name in sorted(free):
-        key = wire_names[name]
+        key, value = wire_names[name], getattr(query, name)
+        if isinstance(value, bool):
+            yield msgspec.convert({**plain, key: not value}, type(query))
+            continue
         for path in leaves(plain[key]):
             for number in (0, 1, 7, 9_999):
                 try:
