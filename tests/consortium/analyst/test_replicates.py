@@ -9,11 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.markov.maxent import Effort
+from panbayes.bayesnet.markov.nested import Nested
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
 from panbayes.bayesnet.uncertainty import intervals, residual
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.adaptive import replicates as drawing
+from panbayes.consortium.analyst.adaptive.belief import Belief
+from panbayes.consortium.analyst.adaptive.estimation import Estimate
 from panbayes.consortium.analyst.adaptive.replicates import draw_replicates, single_replicates
 from panbayes.consortium.local.learn import learn
 from panbayes.schema.attribute import Attribute
@@ -34,6 +37,18 @@ def test_single_laws_spread_as_noise_and_chance_do(monkeypatch: pytest.MonkeyPat
     expected = [((1 - q) ** 2 * own + q**2 * (counts.sum() - own)) / 1e8 for q, own in zip(law, counts, strict=True)]
     assert found.var(axis=0) == pytest.approx(expected, rel=0.25)  # five standard errors of 250 draws are 0.45
     assert found.mean(axis=0) == pytest.approx(law, abs=0.002)
+
+
+@pytest.mark.parametrize("added_up", [False, True])
+def test_values_that_were_added_up_spread_as_much_as_their_estimates_do(
+    monkeypatch: pytest.MonkeyPatch, added_up: bool
+) -> None:
+    """Two even values of variance v each: with the records' chance v + n/4, and v/2 + n/4 if nobody knew of the sum."""
+    monkeypatch.setattr(drawing, "DRAWS", 250)
+    even = Estimate(np.full(2, 0.5), np.full(2, 10_000.0))
+    belief = Belief(10_000.0, (even,), (Nested(2, ()),))
+    found = draw_replicates(belief, np.random.default_rng(1), noise=None, tree=TREE, added_up=added_up).single_laws[0]
+    assert 1e8 * found.var(axis=0)[0] == pytest.approx((10_000 if added_up else 5_000) + 2_500, rel=0.2)
 
 
 def test_tables_spread_around_what_was_fitted_and_follow_their_noise() -> None:

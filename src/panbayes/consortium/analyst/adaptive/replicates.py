@@ -46,16 +46,23 @@ def draw_replicates(
     look: float = 0.0,
     first: float = 0.0,
     tree: int,
+    added_up: bool = False,
 ) -> Replicates:
     """Draw replicates of a belief.
 
     ``noise`` is the standard deviation of a cell of a table, None where dependencies were never looked at, ``look``
     that of a look at how many tables are worth it, and ``first`` that of a first look after which none were offered;
-    ``tree`` is how many cells the junction tree may have.
+    ``tree`` is how many cells the junction tree may have. Where the k values of single attributes were ``added_up`` to
+    the number of records, they are drawn with k/(k − 1) of their variance: drawn one by one and divided by their sum,
+    they lose again what they had lost by that.
     """
     laws, parameters = [], []
+    more = [one.variance.size / max(1, one.variance.size - 1) if added_up else 1.0 for one in belief.singles]
     for _ in range(DRAWS):
-        own = [_drawn_law(estimate.distribution, estimate.variance, belief.records, rng) for estimate in belief.singles]
+        own = [
+            _drawn_law(estimate.distribution, factor * estimate.variance, belief.records, rng)
+            for estimate, factor in zip(belief.singles, more, strict=True)
+        ]
         laws.append(own)
         parameters.append(_drawn_parameters(belief, own, rng))
     return Replicates.of(
