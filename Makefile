@@ -11,7 +11,7 @@ WORKERS ?= 2
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
-	@echo "make test   every test (about 23 minutes on 2 cores)"
+	@echo "make test   every test (about 20 minutes on 2 cores)"
 	@echo "make lint   ruff, mypy --strict, import contracts, the architecture test"
 	@echo "make help-pages  write anew what the tests compare every --help with"
 	@echo "make bench  speed, as ratios measured in one run"
