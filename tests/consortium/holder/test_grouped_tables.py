@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from panbayes.consortium.holder.handlers import grouped_tables
 from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.protocol.answers import GroupedTablesAnswer, TableChoiceAnswer
 from panbayes.consortium.protocol.cells import Cells, pack_cells, unpack_cells
@@ -143,6 +144,18 @@ def test_the_noise_of_a_centred_table_is_checked_by_its_own_shape() -> None:
     with pytest.raises(InputError, match="deviation"):
         check(msgspec.structs.replace(query, centred=True), SCHEMA, 0)
     check(msgspec.structs.replace(query, weights=(1, 20), loss=f"21/{2**61}", centred=True), SCHEMA, 0)
+
+
+def test_a_question_that_is_not_paid_for_yet_is_checked_once_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many weights it has, the noise of the lightest and of the heaviest table of a shape is looked at."""
+    schema = Schema("many", tuple(Attribute(f"a{i}", categories=("x", "y")) for i in range(30)))
+    views = tuple(combinations(range(30), 2))
+    groupings = tuple(Grouping(a, ()) for a in range(30))
+    weights = tuple(range(1, len(views) + 1))
+    looked: list[object] = []
+    monkeypatch.setattr(grouped_tables, "check_noise", looked.append)
+    check(GroupedTablesQuery("zcdp", "add-remove", groupings, views, weights, "1", centred=True), schema, 0)
+    assert len(looked) == 2
 
 
 def neighbours(records: int, adjacency: Adjacency) -> list[tuple[Table, Table]]:
