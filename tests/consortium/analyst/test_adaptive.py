@@ -15,15 +15,18 @@ from fractions import Fraction
 from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
+from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive as agreement
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import Choices
+from panbayes.consortium.analyst.adaptive.replicates import draw_replicates
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.holder.gate import Gate
@@ -172,6 +175,21 @@ def test_it_abstains_where_the_noise_would_win() -> None:
     assert network.structure.degree == 0
     assert network.privacy is not None
     assert network.privacy.loss == study("1/500").grant
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+def test_replicates_know_whether_single_attributes_were_added_up(
+    delta: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[object] = []
+
+    def drawn(*given: Any, added_up: bool, **others: Any) -> Replicates:
+        told.append(added_up)
+        return draw_replicates(*given, added_up=added_up, **others)
+
+    monkeypatch.setattr("panbayes.consortium.analyst.strategies.adaptive.draw_replicates", drawn)
+    learn(study("1", "replace", delta), TRAINING, simulate=1)
+    assert told == [delta > 0]
 
 
 def test_centred_tables_share_the_grant_by_the_noise_that_counts() -> None:

@@ -148,8 +148,7 @@ def _replicates(session: Session, belief: Belief, division: Division) -> Replica
         share = (1 - TOTAL - division.first - division.singles) / len(session.sizes)
         offered = session.grant.law(share, holders=len(session.holders.names)).deviation
         noise = max(offered, float(np.mean([table.law.deviation for table in belief.known] or [0.0])))
-    added_up = division.concentrated
-    return draw_replicates(belief, rng, noise=noise, look=look, first=first, tree=TREE, added_up=added_up)
+    return draw_replicates(belief, rng, noise=noise, look=look, first=first, tree=TREE, added_up=division.concentrated)
 
 
 def _noise_of_pairs(session: Session, fraction: Fraction) -> float:
