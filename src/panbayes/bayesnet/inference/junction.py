@@ -1,7 +1,9 @@
 """Junction trees: cliques of attributes, joined so that exact inference needs only two passes over their tables.
 
 The cliques come from eliminating the attributes one by one (:mod:`panbayes.bayesnet.inference.elimination`), in two
-orders, of which the one with fewer cells in total is kept.
+orders, of which the one with fewer cells in total is kept. A message goes through all cells of the parent, so every
+clique hangs on the smallest that came before it and contains its separator; any of these makes a junction tree, for
+what is not in the separator came into no clique before.
 
 Layout. Clique 0 is a root and every clique's parent has a lower number, so a pass upwards is a loop downwards. A
 clique's axes begin with its separator (what it shares with its parent), so that its table is a matrix of separator
@@ -95,8 +97,9 @@ def compile_tree(scopes: Sequence[Scope], sizes: Sequence[int], *, max_cells: in
     """
     heuristics: tuple[Heuristic, ...] = ("fill", "weight")
     trees = [clique_tree(eliminate(scopes, sizes, heuristic)) for heuristic in heuristics]
-    nodes = min(trees, key=lambda tree: sum(_cells(clique, sizes) for clique, _, _ in tree))
-    cells = [_cells(clique, sizes) for clique, _, _ in nodes]
+    found = min(trees, key=lambda tree: sum(_cells(clique, sizes) for clique, _, _ in tree))
+    cells = [_cells(clique, sizes) for clique, _, _ in found]
+    nodes = _on_smallest(found, cells)
     map_cells = sum(cells[parent] for _, _, parent in nodes if parent >= 0)
     if sum(cells) > max_cells or map_cells > 4 * max_cells:
         worst = max(range(len(nodes)), key=cells.__getitem__)
@@ -107,6 +110,23 @@ def compile_tree(scopes: Sequence[Scope], sizes: Sequence[int], *, max_cells: in
             remedy="give more evidence, ask for fewer attributes together, or learn a network of lower degree",
         )
     return _laid_out(nodes, cells, sizes)
+
+
+def _on_smallest(
+    nodes: Sequence[tuple[frozenset[int], frozenset[int], int]], cells: Sequence[int]
+) -> list[tuple[frozenset[int], frozenset[int], int]]:
+    """Hang every clique on the smallest before it that contains its separator."""
+    having: dict[int, list[int]] = {}
+    found = []
+    for c, (clique, separator, parent) in enumerate(nodes):
+        host = parent
+        if separator:
+            rarest = min((having[v] for v in separator), key=len)
+            host = min((h for h in rarest if separator <= nodes[h][0]), key=cells.__getitem__)
+        found.append((clique, separator, host))
+        for v in clique:
+            having.setdefault(v, []).append(c)
+    return found
 
 
 def _laid_out(

@@ -2,19 +2,28 @@
 
 Going down the tree, every attribute gets those of its clique that came before as parents. Two things are added. A
 table of the network speaks of values, not groups: inside a group they follow the law of the single attribute. And every
-row gets ``smoothing`` records of that law, so that no record is impossible because several sharp tables forbid it
-together.
+row gets some records of that law, so that no record is impossible because several sharp tables forbid it together.
+
+So many records in each of many rows would drown the law: a row that c records belong to gives c·s/(c + s) of them away
+to s records of smoothing. A table with thousands of rows gets less in each, so that at most the part :data:`MOVED` of
+all records follows the single attribute instead of the law.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
+from scipy.optimize import brentq
 
 from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.markov.field import Field
 from panbayes.bayesnet.structure import Structure
 
-__all__ = ["network_of"]
+__all__ = ["MOVED", "network_of"]
+
+MOVED: Final = 1e-3
+"""The part of all records that smoothing may move in one table of the network."""
 
 
 def network_of(
@@ -23,7 +32,7 @@ def network_of(
     """Return the structure and the tables, in schema order, of a network with the field's law.
 
     A row whose parents have probability p is mixed with the law of its single attribute as ``records``·p to
-    ``smoothing``; without smoothing the law is the field's own.
+    ``smoothing``, or to less where that would move too many records; without smoothing the law is the field's own.
     """
     tree = field.tree
     pairs: list[tuple[int, tuple[int, ...]]] = []
@@ -49,12 +58,24 @@ def network_of(
 
 def _spread(field: Field, rows: FloatArray, parents: list[int], child: int, smoothing: float) -> FloatArray:
     """Turn counts of groups, parents' axes first, into distributions of values."""
-    law = field.reduced[child]
-    whole = rows.sum(axis=-1, keepdims=True) + smoothing
-    table = np.divide(rows + smoothing * law, whole, out=np.broadcast_to(law, rows.shape).copy(), where=whole > 0)
+    law, counts = field.reduced[child], rows.sum(axis=-1, keepdims=True)
+    within = _within(counts.ravel(), smoothing)
+    whole = counts + within
+    table = np.divide(rows + within * law, whole, out=np.broadcast_to(law, rows.shape).copy(), where=whole > 0)
     for axis, parent in enumerate(parents):
         table = np.take(table, field.nested[parent].groups(field.sizes[parent]), axis=axis)
     groups = field.nested[child].groups(field.sizes[child])
     inside = field.distributions[child] / np.maximum(law[groups], 1e-300)
     found: FloatArray = np.take(table, groups, axis=-1) * inside
     return np.asarray(found / found.sum(axis=-1, keepdims=True))
+
+
+def _within(counts: FloatArray, smoothing: float) -> float:
+    """Return the ``smoothing`` of rows with these ``counts``, or as much of it as moves no more than it may."""
+
+    def beyond(each: float) -> float:
+        return float((counts * each / (counts + each)).sum() - MOVED * counts.sum())
+
+    if smoothing <= 0 or beyond(smoothing) <= 0:
+        return smoothing
+    return float(brentq(beyond, 1e-12 * smoothing, smoothing, xtol=1e-12, rtol=1e-9))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.inference.junction import JunctionTree, compile_tree
-from panbayes.bayesnet.inference.propagation import collect, distribute, enter_evidence, marginals
+from panbayes.bayesnet.inference.propagation import climb, collect, distribute, enter_evidence, marginals
 from panbayes.bayesnet.markov.kernels import gather_margins, load_potentials, tree_weight
 from panbayes.bayesnet.markov.nested import Nested
 
@@ -199,20 +199,18 @@ class Field:
     def pairs(self, parameters: FloatArray) -> FloatArray:
         """Return the joint probabilities of all pairs of attributes on the reduced domains, all in one square matrix.
 
-        Two passes over the tree for every group of every attribute that a table speaks of.
+        One pass over the tree for every group of every attribute that a table speaks of.
         """
         tree = self.tree
         offsets = _starts(self.sizes)
         if not self.tables:
             return np.ones((len(self.sizes), len(self.sizes)))
-        base, _ = self.potentials(parameters)
-        potentials = base.copy()
-        whole = self._collect(potentials)
-        self._distribute(potentials)
+        calibrated, _ = self.calibrated(parameters)
         laws = np.ones(int(offsets[-1]))  # of attributes that no table speaks of: one group each
         alone = np.repeat(tree.home < 0, self.sizes)
         laws[~alone] = 0.0
-        marginals(potentials, tree.start, tree.home, tree.outer, tree.inner, tree.sizes, offsets, laws)
+        marginals(calibrated, tree.start, tree.home, tree.outer, tree.inner, tree.sizes, offsets, laws)
+        work = np.empty(int(tree.rows.max()))
         found: FloatArray = np.outer(laws, laws)
         for attribute, size in enumerate(self.sizes):
             home = int(tree.home[attribute])
@@ -221,13 +219,13 @@ class Field:
             cells = slice(int(tree.start[home]), int(tree.start[home + 1]))
             shape = (int(tree.outer[attribute]), size, int(tree.inner[attribute]))
             for group in range(size):
-                potentials = base.copy()
+                potentials = calibrated.copy()
                 potentials[cells].reshape(shape)[:, np.arange(size) != group] = 0.0
-                weight = math.exp(self._collect(potentials) - whole)
+                climb(potentials, calibrated, home, tree.parent, tree.start, tree.rows, tree.maps, tree.map_start, work)
                 self._distribute(potentials)
                 row = np.zeros(int(offsets[-1]))
                 marginals(potentials, tree.start, tree.home, tree.outer, tree.inner, tree.sizes, offsets, row)
-                found[offsets[attribute] + group] = np.where(alone, laws, row) * weight
+                found[offsets[attribute] + group] = np.where(alone, laws, row) * laws[offsets[attribute] + group]
         return found
 
     def _collect(self, potentials: FloatArray) -> float:

@@ -9,7 +9,11 @@ over all laws p. The minimiser is a field, and its parameters minimise the conve
     log Z(θ) − Σ_t θ_t·m_t + ½ Σ_t r_t·θ_t²,      gradient μ(θ) − m + r·θ,
 
 one pass over the junction tree for each value with its gradient. It is minimised by L-BFGS in the scale
-θ·√(m + r), with |θ| bounded: tables that contradict each other would drive single cells to infinity.
+θ·√(m + r), with |θ| bounded: tables that contradict each other would drive single cells to infinity, and empty cells
+are driven there by what is known of them. What lies at its bound is left out of the curvature: steps in which it could
+not move say nothing of how the others should.
+
+Where it is known how uncertain targets are, a fit ends once the gradient is well below that (:data:`_WELL_BELOW`).
 """
 
 from __future__ import annotations
@@ -31,6 +35,10 @@ BOUND: Final = 6.0
 
 _MEMORY: Final = 10
 _GRADIENT: Final = 1e-7
+_WELL_BELOW: Final = 0.02
+"""A fit ends when the gradient's square is, on average over all cells, so much of the variance of its target."""
+
+_CURVED: Final = 1e-12
 _PATIENCE: Final = 3
 _SHORTER: Final = 0.4
 _TRIES: Final = 20
@@ -58,9 +66,21 @@ THOROUGHLY: Final = Effort(500, 1e-10)
 _Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
-def fit_field(field: Field, targets: FloatArray, slack: FloatArray, start: FloatArray, *, effort: Effort) -> FloatArray:
-    """Return the parameters after some ``effort`` from ``start``; vectors as :class:`Field` has them."""
+def fit_field(
+    field: Field,
+    targets: FloatArray,
+    slack: FloatArray,
+    start: FloatArray,
+    *,
+    effort: Effort,
+    variance: FloatArray | None = None,
+) -> FloatArray:
+    """Return the parameters after some ``effort`` from ``start``; vectors as :class:`Field` has them.
+
+    ``variance`` is that of the targets: a fit is not brought closer to them than they are known.
+    """
     scale = 1 / np.sqrt(targets + slack)
+    known = None if variance is None else scale * np.sqrt(variance)
 
     def dual(scaled: FloatArray) -> tuple[float, FloatArray]:
         parameters = scaled * scale
@@ -69,11 +89,13 @@ def fit_field(field: Field, targets: FloatArray, slack: FloatArray, start: Float
         gradient: FloatArray = (field.margins(cliques) - targets + slack * parameters) * scale
         return value, gradient
 
-    return _minimise(dual, start / scale, BOUND / scale, effort) * scale
+    return _minimise(dual, start / scale, BOUND / scale, effort, known) * scale
 
 
-def _minimise(objective: _Objective, start: FloatArray, bound: FloatArray, effort: Effort) -> FloatArray:
-    """Minimise a convex function over a box, by projected L-BFGS."""
+def _minimise(
+    objective: _Objective, start: FloatArray, bound: FloatArray, effort: Effort, known: FloatArray | None
+) -> FloatArray:
+    """Minimise a convex function over a box, by projected L-BFGS; the gradient is ``known`` to such deviations."""
     point: FloatArray = np.clip(start, -bound, bound)
     value, gradient = objective(point)
     steps: list[tuple[FloatArray, FloatArray]] = []
@@ -83,10 +105,13 @@ def _minimise(objective: _Objective, start: FloatArray, bound: FloatArray, effor
         free = np.where(held, 0.0, gradient)
         if float(np.abs(free).max(initial=0.0)) < _GRADIENT:
             break
-        direction = np.where(held, 0.0, _direction(free, steps))
+        if known is not None and float(np.mean((free / known) ** 2)) < _WELL_BELOW:
+            break
+        curved = _curved([(np.where(held, 0.0, moved), np.where(held, 0.0, bent)) for moved, bent in steps])
+        direction = _direction(free, curved)
         if _dot(free, direction) <= 0:
-            direction, steps = free, []
-        length = 1.0 if steps else min(1.0, 1 / math.sqrt(_dot(free, free)))
+            direction, steps, curved = free, [], []
+        length = 1.0 if curved else min(1.0, 1 / math.sqrt(_dot(free, free)))
         for _ in range(_TRIES):
             trial = np.clip(point - length * direction, -bound, bound)
             found, slope = objective(trial)
@@ -95,14 +120,21 @@ def _minimise(objective: _Objective, start: FloatArray, bound: FloatArray, effor
             length *= _SHORTER
         else:
             break
-        moved, bent = trial - point, slope - gradient
-        if _dot(moved, bent) > 1e-12 * math.sqrt(_dot(moved, moved) * _dot(bent, bent)):
-            steps = [*steps, (moved, bent)][-_MEMORY:]
+        steps = _curved([*steps, (trial - point, slope - gradient)])[-_MEMORY:]
         still = still + 1 if value - found < effort.progress * max(1.0, abs(value)) else 0
         point, value, gradient = trial, found, slope
         if still >= _PATIENCE:
             break
     return point
+
+
+def _curved(steps: list[tuple[FloatArray, FloatArray]]) -> list[tuple[FloatArray, FloatArray]]:
+    """Keep the steps along which the gradient grows: others say nothing of the curvature."""
+    return [
+        (moved, bent)
+        for moved, bent in steps
+        if _dot(moved, bent) > _CURVED * math.sqrt(_dot(moved, moved) * _dot(bent, bent))
+    ]
 
 
 def _direction(gradient: FloatArray, steps: list[tuple[FloatArray, FloatArray]]) -> FloatArray:

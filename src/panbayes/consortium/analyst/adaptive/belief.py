@@ -184,7 +184,14 @@ class Belief:
         """Fit the law to the known tables, from where it stands."""
         targets = [_target(self, table) for table in self.known]
         slack = [slack_of(table, target, self.records) for table, target in zip(self.known, targets, strict=True)]
-        found = fit_field(self.field, end_to_end(targets), end_to_end(slack), self.parameters, effort=effort)
+        found = fit_field(
+            self.field,
+            end_to_end(targets),
+            end_to_end(slack),
+            self.parameters,
+            effort=effort,
+            variance=end_to_end([(table.variance + 0.5) / self.records**2 for table in self.known]),
+        )
         known = tuple(
             replace(table, parameters=parameters)
             for table, parameters in zip(self.known, self.field.split(found), strict=True)

@@ -13,6 +13,11 @@ How many a holder may take is offered as a few counts, of which a noisy look tel
 at which the noise of choosing would drown the choices are not offered; and where the look itself would drown, there is
 none: the largest count is taken, and every choice may still be for no table.
 
+**The last round** is for the records at hand too: with hardly any noise, what chance has made of them can be measured,
+and synthetic records that have it are closer to them. So there chance is deducted from the worth of a pair as far only
+as its noise is not below it: the part min(1, :data:`_CHANCE`·σ²·m/n) of what it would show, with n records in m cells
+and noise of deviation σ, were as many tables taken as may be.
+
 A holder that drops out when it is to choose takes nothing. In turns, those after it are offered its part as well;
 together, what was dealt to it may be offered again in the next round.
 """
@@ -56,6 +61,9 @@ _MOST: Final = (1.0, 1.0, 2.0, 4.0, 8.0)
 """The largest of them in each round: what is strong first, for it explains much of what looks like more."""
 
 
+_CHANCE: Final = 0.1
+"""Of what chance would show in the last round, this part of the ratio of the variances of noise and chance counts."""
+
 _PAIR: Final = 2
 
 _FINE: Final = 8.0
@@ -93,8 +101,8 @@ class Choice:
 
     ``records`` are those of the holders that take part, ``own`` the laws of single attributes of every holder that
     measured them, ``common`` those of all; ``price`` is that of a cell, ``fraction`` what the round spends,
-    ``choosing`` how much of that on choices, ``number`` the round's; ``rng`` deals the offers out. Tables of a
-    ``target`` have half the price: they are to say more, at some cost to the rest.
+    ``choosing`` how much of that on choices, ``number`` the round's, ``last`` whether there is none after it; ``rng``
+    deals the offers out. Tables of a ``target`` have half the price: they are to say more, at some cost to the rest.
     """
 
     grant: Grant
@@ -111,6 +119,14 @@ class Choice:
     rule: Literal["forest", "any"]
     rng: np.random.Generator
     target: int | None = None
+    last: bool = False
+
+    def penalty(self, name: str, offer: Offer, expected: FloatArray) -> int:
+        """Return what is deducted for chance, in half records, where a holder is ``expected`` to hold so many."""
+        found = offer.penalty(self.records[name], expected)
+        if not self.last or offer.deviation:
+            return found
+        return round(found * min(1.0, _CHANCE * self._noises[name] ** 2 * offer.cells / self.records[name]))
 
     def cells(self, name: str, offer: Offer, expected: FloatArray) -> int:
         """Return what a holder's unit of price is multiplied by, where it is ``expected`` to hold so many records.

@@ -12,7 +12,7 @@ from panbayes.consortium.analyst.adaptive.belief import Belief
 
 __all__ = ["TREE", "askable", "fitting", "weight"]
 
-TREE: Final = 150_000
+TREE: Final = 300_000
 """Cells of the junction tree of groups at most: what would make it heavier is passed over."""
 
 NETWORK: Final = 2_000_000

@@ -29,7 +29,7 @@ from panbayes.consortium.analyst.adaptive.belief import Belief
 from panbayes.consortium.analyst.adaptive.offers import Offer, most_of
 from panbayes.tables.counting.parities import parities
 
-__all__ = ["interactions"]
+__all__ = ["interactions", "neighbours"]
 
 PRICE: Final = 2
 QUADRUPLES_UP_TO: Final = 16
@@ -123,12 +123,18 @@ def _tables(belief: Belief) -> list[Axes]:
 
 def _linked(tables: Sequence[Axes]) -> set[_Set]:
     """Return the sets of three attributes of which some tables hold two pairs or more."""
+    near = neighbours(tables)
+    return {tuple(sorted((a, b, c))) for a, others in near.items() for b, c in combinations(sorted(others), 2)}
+
+
+def neighbours(tables: Sequence[Axes]) -> dict[int, set[int]]:
+    """Return for each attribute in some tables those that it shares one with."""
     near: dict[int, set[int]] = {}
     for axes in tables:
         for (a, _), (b, _) in combinations(axes, 2):
             near.setdefault(a, set()).add(b)
             near.setdefault(b, set()).add(a)
-    return {tuple(sorted((a, b, c))) for a, others in near.items() for b, c in combinations(sorted(others), 2)}
+    return near
 
 
 def _thinned(sets: Sequence[Axes], most: int, rng: np.random.Generator) -> list[Axes]:

@@ -8,6 +8,9 @@ is fitted and asked again what it expects of the others. That costs no privacy: 
 What a table says is n·KL(p̂ ‖ p), in nats over all records, of its estimated law p̂ from the law p so far, less one nat
 for each cell that holds a record: half of it is what chance alone would say, and half what fitting chance costs on
 records not seen (Akaike's criterion). The order is by what a table says for the cells that the junction tree grows by.
+
+After the last round there is nothing left to keep the tree for, and pairs that say no more than chance come in as well,
+as far as they fit: what they say is true of the records at hand, and costs others next to nothing.
 """
 
 from __future__ import annotations
@@ -42,10 +45,10 @@ def said(table: Known, records: float) -> float:
     return records * told - float(np.minimum(1.0, np.maximum(table.mean, table.expected)).sum())
 
 
-def with_worthwhile(belief: Belief, measured: Sequence[Measurement]) -> Belief:
+def with_worthwhile(belief: Belief, measured: Sequence[Measurement], *, last: bool = False) -> Belief:
     """Return the belief with those of the ``measured`` tables that are worth it, fitted in a few iterations.
 
-    The others become idle: they are not offered again.
+    After the ``last`` round others are held too. Those that are not become idle: they are not offered again.
     """
     left = list(measured)
     batch = 1 + max((table.batch for table in belief.known), default=0)
@@ -63,6 +66,14 @@ def with_worthwhile(belief: Belief, measured: Sequence[Measurement]) -> Belief:
         new = [table for table in part if table.axes in kept]
         belief = belief.learned(new, (), effort=_EFFORT, batch=batch)
         left = worth[len(part) :]
+    if last:
+        held = {table.axes for table in belief.known}
+        rest = set(
+            fitting(belief, [table.axes for table in measured if table.axes not in held and len(table.axes) == 2])
+        )
+        belief = belief.learned(
+            [table for table in measured if table.axes in rest], (), effort=_EFFORT, batch=batch + 1
+        )
     return belief.idling([table.axes for table in measured])
 
 

@@ -105,10 +105,20 @@ class Session:
         found = []
         for place, (axes, weight, shape) in enumerate(zip(tables, weighed, centred, strict=True)):
             times = math.prod(shape)  # a centred table comes times its cells, another once
-            law = NoiseLaw.of(self.grant.event(fraction * weight / whole, shape=shape)).scaled(1 / times)
+            law = self._law(fraction * weight / whole, shape)
             answered = {name: of_one[place] / times for name, of_one in counted.items()}
             found.append(Measurement(axes, answered, law, centred=bool(shape)))
         return found
+
+    def part_of(self, axes: Axes, law: NoiseLaw) -> float:
+        """Return at which part of the grant all holders' table would have noise of this ``law``, under zCDP."""
+        shape = shape_of(axes)
+        alone = self._law(Fraction(1), shape if self.grant.centred and len(shape) > 1 else ())
+        return len(self.holders.names) * (alone.deviation / law.deviation) ** 2
+
+    def _law(self, fraction: Fraction, shape: Sequence[int]) -> NoiseLaw:
+        """Return the law of the noise of a cell of a holder's table; a centred one has a ``shape``."""
+        return NoiseLaw.of(self.grant.event(fraction, shape=shape)).scaled(1 / math.prod(shape))
 
     def look(
         self,
@@ -178,7 +188,7 @@ class Session:
         return adaptive.choices(self.holders.study).ask(
             groupings=groupings,
             candidates=tuple(
-                TableCandidate(axes, offer.penalty(choice.records[name], cells), choice.cells(name, offer, cells))
+                TableCandidate(axes, choice.penalty(name, offer, cells), choice.cells(name, offer, cells))
                 for axes, offer, cells in zip(places, offers, expected, strict=True)
             ),
             expected=pack_cells(_whole(np.concatenate([cells.ravel() for cells in expected]))),

@@ -20,6 +20,9 @@
    (:mod:`panbayes.consortium.analyst.adaptive.belief`) that still say something once it holds the stronger ones
    (:mod:`panbayes.consortium.analyst.adaptive.selection`).
 5. What is left after the last round measures the known tables again, or the single attributes if there are none.
+   Under zCDP what a table has had counts: all together have then what is due to their cells. Where there is next to
+   no noise, triples whose pairs are known are measured with them
+   (:mod:`panbayes.consortium.analyst.adaptive.triangles`).
 
 The law is a Markov network over a junction tree of bounded size, published as what it is exactly: a Bayesian network.
 
@@ -49,12 +52,12 @@ from typing import Final
 
 import numpy as np
 
-from panbayes.bayesnet.markov.field import Axes, shape_of
+from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.maxent import BRIEFLY, THOROUGHLY
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive
-from panbayes.consortium.analyst.adaptive.belief import Belief
+from panbayes.consortium.analyst.adaptive.belief import Belief, Known
 from panbayes.consortium.analyst.adaptive.blocks import learned_from, margin
 from panbayes.consortium.analyst.adaptive.choice import LOOK, LOOKED_AT, SEEN, Choice
 from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance
@@ -63,7 +66,7 @@ from panbayes.consortium.analyst.adaptive.first_look import attributes_hang_toge
 from panbayes.consortium.analyst.adaptive.fitting import TREE, askable
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.interactions import interactions
-from panbayes.consortium.analyst.adaptive.margins import added_up, adding_up, part_without_margins
+from panbayes.consortium.analyst.adaptive.margins import added_up, adding_up
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, pairs, price
@@ -71,6 +74,8 @@ from panbayes.consortium.analyst.adaptive.own_marginals import own_marginals
 from panbayes.consortium.analyst.adaptive.replicates import draw_replicates
 from panbayes.consortium.analyst.adaptive.selection import with_worthwhile
 from panbayes.consortium.analyst.adaptive.session import Session
+from panbayes.consortium.analyst.adaptive.shares import as_weight, divided, made_even
+from panbayes.consortium.analyst.adaptive.triangles import triangles
 from panbayes.consortium.analyst.holders import Holders, digest
 from panbayes.consortium.analyst.method import Method
 from panbayes.consortium.analyst.result import finish
@@ -79,13 +84,11 @@ from panbayes.privacy.adjacency import TableSensitivity
 __all__ = ["ADAPTIVE"]
 
 _WEIGHT: Final = 1000
-_WEIGHTS: Final = 10**6
 _INTERACTIONS_FROM: Final = 2
 _FOURS_FROM: Final = 3
 
-_SMOOTHING: Final = 0.3
-_SMOOTHING_OF_NOISE: Final = 0.005
-"""Records of smoothing in every row of the network, and in deviations of the tables' noise if that is more."""
+_SMOOTHING: Final = 1.0
+"""Records of smoothing in every row of the network, at most (:mod:`panbayes.bayesnet.markov.chordal`)."""
 
 
 def _learn(holders: Holders) -> Network:
@@ -120,11 +123,7 @@ def _learn(holders: Holders) -> Network:
             break
     if left:
         belief = _again(session, belief, records, left, round_number=3 + 2 * division.rounds)
-    smoothing = _SMOOTHING
-    if belief.known:
-        mean = float(np.mean([math.sqrt(float(table.variance.mean())) for table in belief.known]))
-        smoothing = max(smoothing, _SMOOTHING_OF_NOISE * mean)
-    structure, tables = belief.network(smoothing)
+    structure, tables = belief.network(_SMOOTHING)
     error = _replicates(session, belief, division)
     return finish(holders, structure, tables, session.spent, private=session.private, error=error)
 
@@ -156,7 +155,7 @@ def _noise_of_pairs(session: Session, fraction: Fraction) -> float:
     blocks, holders = covering(session.sizes), len(session.holders.names)
     variances = [
         session.grant.law(fraction * Fraction(part, sum(parts)), holders=holders).deviation ** 2
-        for parts in (_parts(fraction, blocks, centred=False),)
+        for parts in (divided(fraction, blocks, centred=False),)
         for part in parts
     ]
     every = combinations(range(len(session.sizes)), 2)
@@ -187,7 +186,7 @@ def _measure_blocks(session: Session, fraction: Fraction, *, round_number: int) 
     blocks = covering(session.sizes)
     what = "a block of all attributes" if len(blocks) == 1 else f"{len(blocks)} blocks of attributes"
     return session.measure(
-        blocks, fraction, what, weights=_parts(fraction, blocks, centred=False), round_number=round_number
+        blocks, fraction, what, weights=divided(fraction, blocks, centred=False), round_number=round_number
     )
 
 
@@ -255,26 +254,32 @@ def _round(
         rule="any" if number else "forest",
         rng=rng,
         target=session.holders.study.target_attribute,
+        last=last,
     )
     taken = session.choose(choice, choosing, round_number=3 + 2 * number)
     belief = _of_those_left(session, belief, records)
     alone, sizes = _singles(session) if more else ([], [])
     refined = _refined(session, belief, taken, measuring, holders=len(session.left(records)))
+    if last:
+        refined += _triangles(session, belief, refined, left - choosing)
     new = askable(belief, refined, beside=alone)
     belief = belief.idling([axes for axes in refined if axes not in new])
     if not new:
         return belief, left - choosing, bool(taken) or not any(len(offer.axes) > 2 for offer in offers)
-    again = [table.axes for table in belief.known] if last else []
+    again = belief.known if last else ()
     spent = left - choosing if last else measuring + more
-    weights = [
-        *_parts(measuring, new, centred=session.grant.centred),
-        *(_part(more * size / sum(sizes)) for size in sizes),
-        *_parts(spent - measuring - more, again, centred=session.grant.centred),
-    ]
+    for_pairs = _weights(session, new, again, measuring, spent - measuring - more)
+    for_singles = [as_weight(more * size / sum(sizes)) for size in sizes]
+    weights = [*for_pairs[: len(new)], *for_singles, *for_pairs[len(new) :]]
     what = f"{_tables(len(new))} of pairs and more"
     what += f", and {len(again)} again" if again else ", and single attributes again" if alone else ""
     measured = session.measure(
-        [*new, *alone, *again], spent, what, nested=belief.nested, weights=weights, round_number=4 + 2 * number
+        [*new, *alone, *(table.axes for table in again)],
+        spent,
+        what,
+        nested=belief.nested,
+        weights=weights,
+        round_number=4 + 2 * number,
     )
     belief = _of_those_left(session, belief, records)
     fresh, rest = measured[: len(new)], measured[len(new) + len(alone) :]
@@ -283,7 +288,7 @@ def _round(
         belief = belief.counted_again(found, ordered=session.ordered)
     if rest:
         belief = belief.learned((), rest, effort=BRIEFLY)
-    belief = with_worthwhile(belief, fresh).fitted(THOROUGHLY if last else BRIEFLY)
+    belief = with_worthwhile(belief, fresh, last=last).fitted(THOROUGHLY if last else BRIEFLY)
     return belief, left - choosing - spent, True
 
 
@@ -296,25 +301,26 @@ def _tables(number: int) -> str:
     return "one table" if number == 1 else f"{number} tables"
 
 
-def _part(fraction: Fraction) -> int:
-    """Write a fraction of the grant as the weight of a table."""
-    return max(1, round(fraction * _WEIGHTS))
+def _triangles(session: Session, belief: Belief, new: Sequence[Axes], fraction: Fraction) -> list[Axes]:
+    """Return triples to measure in the end beside ``new`` tables and the known ones, at a ``fraction`` of the grant.
 
-
-def _parts(fraction: Fraction, tables: Sequence[Axes], *, centred: bool) -> list[int]:
-    """Divide a fraction of the grant among tables as weights, in proportion to the root of their cells.
-
-    Under zCDP that is the division with the least noise in all cells together: k cells at a part s of the grant have
-    noise k·σ²/s, and Σ k/s is least, with Σ s given, where s is in proportion to √k. Of a centred table the part f is
-    measured, and of its noise as much counts
-    (:func:`~panbayes.consortium.analyst.adaptive.margins.part_without_margins`): √k·f takes the place of √k.
+    Under pure privacy there are none, for there tables that are measured again should have been measured better.
     """
-    shapes = [shape_of(axes) for axes in tables]
-    parts = [part_without_margins(shape) if centred and len(shape) > 1 else 1.0 for shape in shapes]
-    roots = [
-        max(1, round(_WEIGHT * math.sqrt(math.prod(shape)) * part)) for shape, part in zip(shapes, parts, strict=True)
-    ]
-    return [_part(fraction * root / sum(roots)) for root in roots]
+    if not session.grant.law(fraction).gaussian:
+        return []
+    holders = len(session.holders.names)
+    return triangles(belief, new, lambda tables: session.grant.law(fraction / tables, holders=holders).deviation)
+
+
+def _weights(
+    session: Session, new: Sequence[Axes], again: Sequence[Known], for_new: Fraction, for_again: Fraction
+) -> list[int]:
+    """Divide fractions of the grant among ``new`` tables and those that are measured ``again``."""
+    centred, axes = session.grant.centred, [table.axes for table in again]
+    if not again or not again[0].law.gaussian:
+        return [*divided(for_new, new, centred=centred), *divided(for_again, axes, centred=centred)]
+    had = [session.part_of(table.axes, table.law) for table in again]
+    return made_even(for_new + for_again, [*new, *axes], [0.0] * len(new) + had, centred=centred)
 
 
 def _offers(
@@ -359,19 +365,20 @@ def _refined(
 def _again(
     session: Session, belief: Belief, records: Mapping[str, float], left: Fraction, *, round_number: int
 ) -> Belief:
-    """Spend what is left on the known tables, or on the single attributes if there are none."""
+    """Spend what is left on the known tables and triangles of them, or on single attributes if there are none."""
     if belief.known:
-        axes = [table.axes for table in belief.known]
-        what = f"{_tables(len(axes))} again"
+        new = askable(belief, _triangles(session, belief, (), left))
+        what = f"{_tables(len(belief.known))} again"
         measured = session.measure(
-            axes,
+            [*new, *(table.axes for table in belief.known)],
             left,
-            what,
+            f"{_tables(len(new))} of triples, and {what}" if new else what,
             nested=belief.nested,
-            weights=_parts(left, axes, centred=session.grant.centred),
+            weights=_weights(session, new, belief.known, Fraction(0), left),
             round_number=round_number,
         )
-        return _of_those_left(session, belief, records).learned((), measured, effort=THOROUGHLY)
+        belief = _of_those_left(session, belief, records).learned((), measured[len(new) :], effort=BRIEFLY)
+        return with_worthwhile(belief, measured[: len(new)]).fitted(THOROUGHLY)
     measured = _measure_singles(session, left, round_number=round_number)
     found = added_up(measured, session.left(records))
     return _of_those_left(session, belief, records).counted_again(found, ordered=session.ordered)
