@@ -87,6 +87,28 @@ def test_joints_with_groups_agree_with_the_joint_distribution(reuse: bool, seed:
         np.testing.assert_allclose(found, member @ pair, atol=1e-12)
 
 
+@settings(max_examples=150, deadline=None)
+@forall(seeds)
+def test_cliques_hang_together_each_on_the_smallest_that_can_hold_what_it_shares(seed: int) -> None:
+    """By the definition: the cliques with an attribute are connected; no earlier and smaller one has the separator."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 9, 12).tolist()
+    scopes = [tuple(rng.choice(12, int(rng.integers(1, 5)), replace=False).tolist()) for _ in range(14)]
+    tree = compile_tree(scopes, sizes)
+    assert all(tree.containing(scope) is not None for scope in scopes)
+    cells = [math.prod(sizes[v] for v in clique) for clique in tree.cliques]
+    for v in range(12):
+        having = [c for c, clique in enumerate(tree.cliques) if v in clique]
+        hosts = [c for c in having if c == having[0] or v in tree.cliques[tree.parent[c]]]
+        assert hosts == having, "each but the first hangs on another that has it"
+    for c, clique in enumerate(tree.cliques[1:], start=1):
+        shared = set(clique) & set().union(*tree.cliques[:c])
+        host = int(tree.parent[c])
+        assert shared <= set(tree.cliques[host])
+        if shared:
+            assert cells[host] == min(cells[d] for d in range(c) if shared <= set(tree.cliques[d]))
+
+
 def test_everything_observed() -> None:
     network = random_network(3, zeros=0)
     evidence = dict.fromkeys(range(6), 0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from panbayes.bayesnet.markov.chordal import network_of
+from panbayes.bayesnet.markov.chordal import MOVED, network_of
 from tests.bayesnet.markov.laws import WrittenOut, field_of, random_fields
 
 Floats = NDArray[np.float64]
@@ -30,8 +30,9 @@ def test_without_smoothing_the_network_has_the_law_of_the_field() -> None:
 
 def test_rows_are_smoothed_by_records_of_the_single_attribute() -> None:
     """By the definition: a row with parents of probability p has records·p records and ``smoothing`` more."""
+    records, smoothing = 2e6, 3.0
     for whole in random_fields(25, seed=9):
-        structure, tables = network_of(whole.field, whole.parameters, records=200.0, smoothing=3.0)
+        structure, tables = network_of(whole.field, whole.parameters, records=records, smoothing=smoothing)
         for v, law in enumerate(whole.field.distributions):
             parents = structure.parents(v)
             if not parents and whole.field.sizes[v] == 1:
@@ -45,15 +46,53 @@ def test_rows_are_smoothed_by_records_of_the_single_attribute() -> None:
                 groups = whole.field.nested[u].groups(size) if size > 1 else np.zeros(joint.shape[axis], dtype=int)
                 weight = np.take(weight, groups, axis=axis)
             row = joint / joint.sum(axis=-1, keepdims=True)
-            counts = 200.0 * np.asarray(weight)[..., None]
-            assert tables[v] == pytest.approx((counts * row + 3.0 * law) / (counts + 3.0), abs=1e-9)
+            counts = records * np.asarray(weight)[..., None]
+            assert tables[v] == pytest.approx((counts * row + smoothing * law) / (counts + smoothing), abs=1e-9)
+
+
+def moved_by(table: Floats, rows: Floats, law: Floats) -> float:
+    """The part of all records that a smoothed table draws from the law of the single attribute."""
+    counts = rows.sum(axis=-1, keepdims=True)
+    exact = rows / counts
+    far = np.abs(exact - law).max(axis=-1)
+    part = np.abs(table - exact).max(axis=-1) / far
+    return float((part * counts[..., 0]).sum() / counts.sum())
+
+
+@pytest.mark.parametrize(("records", "smoothing"), [(500.0, 1.0), (5_000.0, 1.0), (5_000.0, 20.0)])
+def test_smoothing_moves_a_thousandth_of_the_records_and_no_more(records: float, smoothing: float) -> None:
+    """Two hundred rows, a third of them with hardly a record, share what may be moved: each row the same smoothing."""
+    rng = np.random.default_rng(4)
+    given = rng.dirichlet(np.full(200, 0.3))
+    joint = given[:, None] * rng.dirichlet(np.ones(3), 200) + 1e-12
+    joint /= joint.sum()
+    laws = [joint.sum(axis=1), joint.sum(axis=0)]
+    field = field_of(laws, [((0, 200), (1, 3))])
+    structure, tables = network_of(field, np.log(joint / np.outer(*laws)).ravel(), records=records, smoothing=smoothing)
+    (child,) = [v for v in (0, 1) if structure.parents(v)]
+    rows = records * (joint if child == 1 else joint.T)
+    counts = rows.sum(axis=1)
+    assert (counts * smoothing / (counts + smoothing)).sum() > MOVED * records, "so much would be too much"
+    assert moved_by(tables[child], rows, laws[child]) == pytest.approx(MOVED, rel=1e-4)
+    each = [
+        float(count * part / (1 - part))
+        for count, part in zip(
+            counts,
+            np.abs(tables[child] - rows / counts[:, None]).max(1) / np.abs(rows / counts[:, None] - laws[child]).max(1),
+            strict=True,
+        )
+        if count > 1e-3
+    ]
+    assert max(each) == pytest.approx(min(each), rel=1e-3)
 
 
 def test_what_sharp_tables_forbid_is_possible_with_smoothing() -> None:
     field = field_of([np.full(2, 0.5), np.full(2, 0.5)], [((0, 2), (1, 2))])
     sharp = WrittenOut.of(field, np.array([400.0, -400.0, -400.0, 400.0]))
     assert law_of(sharp, records=100.0, smoothing=0.0).min() == 0.0
-    assert law_of(sharp, records=100.0, smoothing=1.0) == pytest.approx([101 / 204, 1 / 204, 1 / 204, 101 / 204])
+    found = law_of(sharp, records=1e5, smoothing=1.0)
+    wrong = 1 / (4 * (1e5 / 2 + 1))
+    assert found == pytest.approx([0.5 - wrong, wrong, wrong, 0.5 - wrong])
 
 
 def test_a_row_that_nothing_speaks_of_has_the_law_of_the_single_attribute() -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from panbayes.bayesnet.markov.field import Field
+from panbayes.bayesnet.markov.field import Axes, Field
 from panbayes.bayesnet.markov.maxent import BOUND, Effort, fit_field
-from tests.bayesnet.markov.laws import WrittenOut, cells_of, random_fields
+from tests.bayesnet.markov.laws import WrittenOut, cells_of, field_of, random_fields
 
 Floats = NDArray[np.float64]
 
@@ -135,6 +137,50 @@ def test_a_warm_start_is_where_it_goes_on_and_a_cold_one_is_not_there_yet() -> N
         gone_on = fit_field(case.field, case.targets, case.slack, half, effort=Effort(400))
         assert case.dual(gone_on)[0] == pytest.approx(value, abs=1e-6)
     assert behind >= 4
+
+
+def test_a_fit_goes_no_closer_to_its_targets_than_they_are_known() -> None:
+    """It ends as soon as the gradient's mean square is a fiftieth of the targets' variance, and not before."""
+    shorter = 0
+    for case in cases(noise=0.3, slack=0.05, seed=8, count=8):
+        start, taken = np.zeros_like(case.targets), []
+        fit = partial(fit_field, case.field, case.targets, case.slack, start)
+        on_the_way = [fit(effort=Effort(steps, 0.0)) for steps in range(100)]
+        squares = [np.where(np.abs(found) < BOUND, case.dual(found)[1], 0.0) ** 2 for found in on_the_way]
+        for known in (1e-5 + 1e-3 * case.targets, 1e-3 + 1e-1 * case.targets):
+            close = [steps for steps, square in enumerate(squares) if np.mean(square / known) < 0.02]
+            found = fit(effort=Effort(400, 0.0), variance=known)
+            assert found == pytest.approx(on_the_way[close[0]], abs=1e-9)
+            taken.append(close[0])
+        shorter += taken[1] < taken[0]
+    assert shorter >= 5
+
+
+def test_cells_at_their_bound_do_not_slow_the_others_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the cells are empty, and their parameters go to the bound: few steps are tried in vain."""
+    rng = np.random.default_rng(11)
+    laws = [rng.dirichlet(np.full(6, 4.0)) for _ in range(4)]
+    tables: list[Axes] = [((a, 6), (b, 6)) for a, b in combinations(range(4), 2)]
+    joint = np.ones((6, 6, 6, 6))
+    for (a, _), (b, _) in tables:
+        links = rng.gamma(0.4, size=(6, 6)) * (rng.random((6, 6)) < 0.5) + 1e-6
+        joint *= links.reshape([6 if axis in (a, b) else 1 for axis in range(4)])
+    joint /= joint.sum()
+    others = [tuple(axis for axis in range(4) if axis not in dict(axes)) for axes in tables]
+    targets = np.concatenate([joint.sum(axis=axes).ravel() for axes in others])
+    passes = 0
+    calibrated = Field.calibrated
+
+    def counted(self: Field, parameters: Floats) -> tuple[Floats, float]:
+        nonlocal passes
+        passes += 1
+        return calibrated(self, parameters)
+
+    monkeypatch.setattr(Field, "calibrated", counted)
+    field = field_of(laws, tables)
+    found = fit_field(field, targets, 1e-7 + targets / 1e4, np.zeros_like(targets), effort=Effort(120, 0.0))
+    assert (np.abs(found) >= BOUND * (1 - 1e-9)).mean() > 0.1
+    assert passes < 1.25 * 120
 
 
 def test_no_iteration_leaves_the_start_inside_the_box() -> None:

@@ -208,6 +208,38 @@ def test_centred_tables_share_the_grant_by_the_noise_that_counts() -> None:
     assert max(shares.values()) < 1.01 * min(shares.values())
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS[2:])
+def test_in_the_end_all_tables_have_had_what_is_due_to_their_cells(
+    adjacency: Adjacency, delta: Fraction, count: int
+) -> None:
+    """Under zCDP, over all questions: those that got something in the last one are even, and no other had less."""
+    wire = Wire()
+    learn_over(wire, study("1", adjacency, delta), holders(TRAINING, count), simulate=4)
+    asked = [question.query for name, question in wire.asked if name == "h0"]
+    spent: dict[tuple[tuple[int, tuple[int, ...]], ...], float] = {}
+    last = {}
+    for query in asked:
+        if isinstance(query, GroupedTablesQuery):
+            whole = sum(query.weights)
+            last = {
+                tuple((query.groupings[g].attribute, query.groupings[g].groups) for g in axes): weight
+                for axes, weight in zip(query.tables, query.weights, strict=True)
+            }
+            for axes, weight in last.items():
+                spent[axes] = spent.get(axes, 0.0) + float(Fraction(query.loss)) * weight / whole
+    assert len(last) >= 4
+    had = {}
+    for axes, weight in last.items():
+        shape = [max(groups) + 1 if groups else SIZES[a] for a, groups in axes]
+        left = math.prod(1 - 1 / size for size in shape) if adjacency == "add-remove" else 1.0
+        had[axes] = (spent[axes] / (math.sqrt(math.prod(shape)) * left), weight > 100)
+    given = [part for part, more in had.values() if more]
+    assert len(given) >= 3
+    assert max(given) < 1.01 * min(given)
+    assert all(part > 0.99 * min(given) for part, _ in had.values())
+
+
 @pytest.mark.parametrize(("adjacency", "delta"), SETTINGS[1:])
 def test_independent_attributes_stay_independent(adjacency: Adjacency, delta: Fraction) -> None:
     """Whatever tables were tempting, the law says next to nothing of dependencies: within 0.04 bits of the truth.
@@ -239,6 +271,25 @@ def test_an_interaction_of_three_that_no_pair_shows_is_found(delta: Fraction) ->
     agreed = Study("xor", schema, "adaptive", Fraction(1), adjacency="add-remove", delta=delta)
     network = learn(agreed, training, simulate=1)
     assert bits(network, test) < 6 - 0.9 * (1 + 0.1 * math.log2(0.1) + 0.9 * math.log2(0.9))
+
+
+def test_a_gate_of_three_with_several_values_is_found_where_there_is_hardly_any_noise() -> None:
+    """Which value goes with two others is drawn anew for all nine: parities of two groups show little of it."""
+    rng = np.random.default_rng(11)
+    gate = rng.dirichlet(np.full(4, 0.7), (4, 4))
+    values = rng.integers(0, 4, (6, 16_000))
+    values[1] = np.where(rng.random(16_000) < 0.3, values[0], values[1])
+    drawn = gate[values[0], values[1]].cumsum(axis=1)
+    values[2] = (rng.random(16_000)[:, None] > drawn).sum(axis=1).clip(0, 3)
+    schema = Schema("gate", tuple(Attribute(f"x{i}", categories=("a", "b", "c", "d")) for i in range(6)))
+    training, test = (
+        Table(schema, values[:, part].astype(np.uint8)) for part in (slice(0, None, 2), slice(1, None, 2))
+    )
+    agreed = Study("gate", schema, "adaptive", Fraction(100), adjacency="add-remove", delta=Fraction(1, 10**9))
+    network = learn(agreed, training, simulate=1)
+    chances = gate[values[0, 1::2], values[1, 1::2], values[2, 1::2]]
+    law = 2 * 4 - np.log2(np.where(values[0, 1::2] == values[1, 1::2], 0.3 + 0.7 / 4, 0.7 / 4)) - np.log2(chances)
+    assert bits(network, test) < float(law.mean()) + 0.02
 
 
 def paid(network: Network) -> list[Fraction]:

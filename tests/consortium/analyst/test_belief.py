@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from panbayes.bayesnet.markov import maxent
 from panbayes.bayesnet.markov.field import Axes
-from panbayes.bayesnet.markov.maxent import Effort
+from panbayes.bayesnet.markov.maxent import BOUND, Effort
 from panbayes.bayesnet.markov.nested import Nested
-from panbayes.consortium.analyst.adaptive.belief import Belief, Known
+from panbayes.consortium.analyst.adaptive.belief import Belief, Known, slack_of
 from panbayes.consortium.analyst.adaptive.estimation import (
     Estimate,
     estimate_given_model,
@@ -128,8 +129,11 @@ def test_sums_of_tables_correct_the_single_attributes(holders: int) -> None:
 
 
 @pytest.mark.parametrize(("records", "deviation"), [(10_000.0, 300.0), (200.0, 0.5)], ids=["noise", "chance"])
-def test_the_law_is_the_optimum_of_the_stated_fit(records: float, deviation: float) -> None:
+def test_the_law_is_the_optimum_of_the_stated_fit(
+    monkeypatch: pytest.MonkeyPatch, records: float, deviation: float
+) -> None:
     """μ − m + r·θ vanishes: m has the margins of the single attributes, r is the noise and chance as stated."""
+    monkeypatch.setattr(maxent, "_WELL_BELOW", 0.0)  # or else it is fitted as closely only as m is known
     belief = replace(begun(), records=records)
     tables: list[Axes] = [PAIR, OTHER, ((0, 2), (3, 5))]
     law = NoiseLaw(True, ((deviation, 1),))
@@ -152,6 +156,30 @@ def test_the_law_is_the_optimum_of_the_stated_fit(records: float, deviation: flo
         assert np.abs(gradient / np.sqrt(target + slack)).max() < 1e-4
         largest = max(largest, float(np.abs(slack * table.parameters / np.sqrt(target + slack)).max()))
     assert largest > 5e-4  # a slack that is wrong by a third is seen
+
+
+def test_a_law_is_fitted_as_closely_as_its_tables_are_known() -> None:
+    """Noise of half a record, or of fifty and three hundred: margins miss their targets accordingly."""
+    misses = []
+    for deviation in (0.5, 50.0, 300.0):
+        belief, law = begun(), NoiseLaw(True, ((deviation, 1),))
+        tables: list[Axes] = [PAIR, OTHER, ((0, 2), (3, 5))]
+        new = [measured(axes, dependent(belief, axes, 6 + place), law) for place, axes in enumerate(tables)]
+        found = belief.learned(new, (), effort=Effort(300, 0.0))
+        targets = [raked(table.mean, found.margins(table.axes)) for table in found.known]
+        slack = [slack_of(table, target, RECORDS) for table, target in zip(found.known, targets, strict=True)]
+        margins = WrittenOut.of(found.field, found.parameters)
+        free = [np.abs(table.parameters) < BOUND for table in found.known]
+        squares = [
+            (RECORDS * (margins.margin(table.axes) - target + more * table.parameters)) ** 2
+            for table, target, more in zip(found.known, targets, slack, strict=True)
+        ]
+        known = np.concatenate([(table.variance + 0.5).ravel() for table in found.known])
+        inside = np.concatenate([one.ravel() for one in free])
+        missed = np.where(inside, np.concatenate([square.ravel() for square in squares]), 0.0)
+        assert np.mean(missed / known) < 0.02
+        misses.append(float(missed.mean()))
+    assert misses[0] < misses[1] / 5 < misses[2] / 10
 
 
 def test_a_belief_of_fewer_records_says_the_same_and_is_as_certain_of_its_noise() -> None:

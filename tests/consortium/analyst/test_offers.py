@@ -272,6 +272,32 @@ def choice(
     )
 
 
+@pytest.mark.parametrize("noisy", [False, True])
+def test_in_the_last_round_chance_is_deducted_as_far_as_noise_is_not_below_it(noisy: bool) -> None:
+    """By a tenth of the noise's variance against that of chance, and no more than all of it; never of interactions."""
+    held = {"a": 600.0 if noisy else 2e6, "b": 200.0 if noisy else 5e5}
+    belief = believed((3,) * 9, [])
+    offers = list(pairs(belief, 1.0))
+    before = choice(held, offers=offers)
+    after = replace(before, last=True)
+    parts = []
+    for name, records in held.items():
+        share = records / sum(held.values())
+        tables = round(before.counts(name)[-1][0] / share)
+        noise = share * before.grant.law(Fraction(1, 10) * (1 - CHOOSING) / tables, holders=2).deviation
+        for offer in offers[:20]:
+            expected = records * offer.expected
+            whole = offer.penalty(records, expected)
+            assert before.penalty(name, offer, expected) == whole
+            part = min(1.0, 0.1 * noise**2 * offer.cells / records)
+            parts.append(part)
+            assert after.penalty(name, offer, expected) == round(whole * part)
+        interaction = Offer(((0, 2), (1, 2), (2, 2)), np.array([0.1]), 16, 2.0)
+        assert after.penalty(name, interaction, np.array([100.0])) == round(2 * math.sqrt(records))
+    assert min(parts) < 0.9
+    assert (max(parts) == 1.0) is noisy
+
+
 def offer_of(*axes: tuple[int, int]) -> Offer:
     return Offer(axes, np.full(4, 0.25), 4)
 

@@ -78,6 +78,31 @@ def test_shadows_of_stronger_tables_stay_out_and_become_idle(monkeypatch: pytest
     assert with_worthwhile(begun(), []).known == ()
 
 
+def test_after_the_last_round_pairs_that_say_no_more_than_chance_are_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triples are not, nor is what the tree has no room for; and the law then has the pairs of the records."""
+    every = [counted((a, b)) for a in range(5) for b in range(a + 1, 5)]
+    triple = counted((0, 2, 4))
+    first = with_worthwhile(begun(), [*every, triple])
+    found = with_worthwhile(begun(), [*every, triple], last=True)
+    assert sets_of(first) < sets_of(found) == {(a, b) for a in range(5) for b in range(a + 1, 5)}
+    assert found.idle == (triple.axes,)
+    assert len({table.batch for table in found.known}) == 2, "what chance alone says tells nothing of the others"
+    (weakest,) = [table for table in every if table.axes == ((0, 3), (4, 2))]
+    law = begun().spanned([weakest.axes])
+    assert law.tables == (weakest.axes,)
+    misses = []
+    for belief in (first, found):
+        fitted = belief.fitted(Effort(100))
+        (expected,) = [table.expected for table in fitted.expecting([weakest])]
+        misses.append(float(np.abs(expected - weakest.pooled).sum()))
+    assert misses[1] < misses[0] / 3
+    for module in (fitting_module, selection_module):
+        monkeypatch.setattr(module, "TREE", 40)
+    crowded = with_worthwhile(begun(), every, last=True)
+    assert {(0, 1), (1, 2), (2, 3)} < sets_of(crowded) < sets_of(found)
+    assert fitting_module.weight(crowded, []) <= 40
+
+
 def test_idle_tables_stay_idle() -> None:
     first = begun().idling([((0, 3), (4, 2))])
     second = with_worthwhile(first, [counted((0, 1)), counted((2, 4))])

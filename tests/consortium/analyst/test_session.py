@@ -18,6 +18,7 @@ from panbayes.consortium.analyst.adaptive.belief import Belief, Known
 from panbayes.consortium.analyst.adaptive.estimation import Estimate
 from panbayes.consortium.analyst.adaptive.fitting import askable, fitting, weight
 from panbayes.consortium.analyst.adaptive.margins import part_without_margins, without_margins
+from panbayes.consortium.analyst.adaptive.measurement import averaged
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from panbayes.consortium.analyst.adaptive.session import Session
 from panbayes.consortium.analyst.federation import Federation
@@ -99,6 +100,23 @@ def test_the_statement_says_the_noise_that_was_drawn(max_records: int, delta: st
     )
     deviations = [table.law.deviation**2 * 2 * float(part) / m**2 for table in measured]
     assert deviations == pytest.approx([1, 1, 4 / 3 / 16, 4 / 3 / 16, 32 / 2 / 64])
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+@pytest.mark.parametrize("holders", [1, 3])
+def test_the_part_that_a_table_had_is_read_off_its_noise(adjacency: Adjacency, holders: int) -> None:
+    """Of one that was measured once, and of one that was measured a second time and averaged."""
+    agreed = Study("s", SCHEMA, "adaptive", 1, adjacency=adjacency, delta="1e-6")
+    tables = {f"h{j}": Table(SCHEMA, CODES[:, j::holders].copy()) for j in range(holders)}
+    with open_gates(agreed, tables, simulate=1) as gates:
+        session = Session.of(Federation(agreed, gates, simulated=True))
+        first = session.measure(PAIRS, Fraction(1, 2), "pairs", weights=[1, 2, 3, 1, 2, 3], round_number=0)
+        second = session.measure(PAIRS, Fraction(1, 4), "again", round_number=1)
+    for place, (one, other) in enumerate(zip(first, second, strict=True)):
+        part = (1 + place % 3) / 24
+        assert session.part_of(one.axes, one.pooled_law) == pytest.approx(part, rel=1e-6)
+        _, law = averaged(one.pooled, one.pooled_law, other.pooled, other.pooled_law)
+        assert session.part_of(one.axes, law) == pytest.approx(part + 1 / 24, rel=1e-6)
 
 
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
