@@ -219,6 +219,8 @@ class Field:
             cells = slice(int(tree.start[home]), int(tree.start[home + 1]))
             shape = (int(tree.outer[attribute]), size, int(tree.inner[attribute]))
             for group in range(size):
+                if not laws[offsets[attribute] + group]:
+                    continue  # so rare that it underflows
                 potentials = calibrated.copy()
                 potentials[cells].reshape(shape)[:, np.arange(size) != group] = 0.0
                 climb(potentials, calibrated, home, tree.parent, tree.start, tree.rows, tree.maps, tree.map_start, work)

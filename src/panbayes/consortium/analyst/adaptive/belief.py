@@ -154,7 +154,7 @@ class Belief:
         return Field(tuple(single.distribution for single in self.singles), self.nested, tuple(tables))
 
     def network(self, smoothing: float) -> tuple[Structure, list[FloatArray]]:
-        """Return the law as a network, with so many records of ``smoothing`` in every row."""
+        """Return the law as a network, with at most so many records of ``smoothing`` in every row."""
         return network_of(self.field, self.parameters, records=self.records, smoothing=smoothing)
 
     def learned(

@@ -25,6 +25,7 @@ from panbayes.bayesnet.uncertainty.unseen import Unseen
 from panbayes.consortium.analyst.adaptive.belief import Belief, end_to_end, slack_of
 from panbayes.consortium.analyst.adaptive.margins import raked
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
+from panbayes.consortium.analyst.adaptive.selection import said as told_beyond_chance
 
 __all__ = ["draw_replicates", "single_replicates"]
 
@@ -111,8 +112,11 @@ def _drawn_parameters(belief: Belief, laws: Sequence[FloatArray], rng: np.random
 
 
 def _unseen(belief: Belief, noise: float, look: float, first: float, tree: int, rng: np.random.Generator) -> Unseen:
-    """Say what was passed over, what the look's noise hid if the rest is as dense as what was seen, or a first look."""
-    pairs = [table for table in belief.known if len(table.axes) == 2]
+    """Say what was passed over, what the look's noise hid if the rest is as dense as what was seen, or a first look.
+
+    Pairs that say no more than chance tell nothing of how much the others may.
+    """
+    pairs = [table for table in belief.known if len(table.axes) == 2 and told_beyond_chance(table, belief.records) > 0]
     said = [np.abs(table.mean - table.expected).sum() / belief.records for table in pairs[-(len(pairs) // _LAST + 1) :]]
     passed = _passed_over(belief, tree, rng) * float(np.quantile(said, 1 / _LAST)) if said else 0.0
     attributes = len(belief.singles)

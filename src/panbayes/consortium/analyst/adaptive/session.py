@@ -79,7 +79,7 @@ class Session:
         weighed = list(weights or [1] * len(tables))
         whole = sum(weighed)
         shapes = [shape_of(axes) for axes in tables]
-        centred = [shape if self.grant.centred and len(shape) > 1 else () for shape in shapes]
+        centred = [self._centred(axes) for axes in tables]
         groupings, places = self._numbered(tables, nested)
         query = adaptive.tables(self.holders.study).ask(
             groupings=groupings,
@@ -112,9 +112,16 @@ class Session:
 
     def part_of(self, axes: Axes, law: NoiseLaw) -> float:
         """Return at which part of the grant all holders' table would have noise of this ``law``, under zCDP."""
-        shape = shape_of(axes)
-        alone = self._law(Fraction(1), shape if self.grant.centred and len(shape) > 1 else ())
+        alone = self._law(Fraction(1), self._centred(axes))
         return len(self.holders.names) * (alone.deviation / law.deviation) ** 2
+
+    def width(self, axes: Axes) -> float:
+        """Return the deviation of the noise that a holder would answer a table with, at the whole grant."""
+        return NoiseLaw.of(self.grant.event(Fraction(1), shape=self._centred(axes))).deviation
+
+    def _centred(self, axes: Axes) -> tuple[int, ...]:
+        """Return the shape of a table that is measured centred, and nothing of another."""
+        return shape_of(axes) if self.grant.centred and len(axes) > 1 else ()
 
     def _law(self, fraction: Fraction, shape: Sequence[int]) -> NoiseLaw:
         """Return the law of the noise of a cell of a holder's table; a centred one has a ``shape``."""

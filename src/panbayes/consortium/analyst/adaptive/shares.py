@@ -6,8 +6,9 @@ proportion to √k. Of a centred table the part f is measured, and of its noise 
 is **due** to a table.
 
 Precision adds up there, so what a table has had of the grant counts: :func:`made_even` gives those most that lack most
-of what is due to them. Under pure privacy a table that is measured by halves has twice the variance of one that is
-measured at once, and every question divides by itself, :func:`divided`.
+of what is due to them, and others next to nothing, but no noise wider than :data:`_WIDEST`. Under pure privacy a table
+that is measured by halves has twice the variance of one that is measured at once, and every question divides by itself,
+:func:`divided`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ __all__ = ["as_weight", "divided", "filled", "made_even"]
 
 _THOUSANDTHS: Final = 1000
 _MILLIONTHS: Final = 10**6
+_WIDEST: Final = 2.0**30
+"""Half of the largest deviation that holders serve."""
 
 
 def as_weight(fraction: Fraction) -> int:
@@ -40,10 +43,17 @@ def divided(fraction: Fraction, tables: Sequence[Axes], *, centred: bool) -> lis
     return [as_weight(fraction * part / sum(due)) for part in due]
 
 
-def made_even(fraction: Fraction, tables: Sequence[Axes], had: Sequence[float], *, centred: bool) -> list[int]:
-    """Divide a fraction among tables that ``had`` such parts of the grant before; as weights."""
+def made_even(
+    fraction: Fraction, tables: Sequence[Axes], had: Sequence[float], widths: Sequence[float], *, centred: bool
+) -> list[int]:
+    """Divide a fraction among tables that ``had`` such parts of the grant before; as weights.
+
+    ``widths`` are the deviations of the noise that holders would answer each with at the whole grant.
+    """
     due = np.array(_due(tables, centred=centred), dtype=np.float64)
-    return [as_weight(Fraction(part)) for part in filled(due, np.array(had), float(fraction)).tolist()]
+    least = [math.ceil((width / _WIDEST) ** 2 * _MILLIONTHS) for width in widths]
+    parts = filled(due, np.array(had), float(fraction)).tolist()
+    return [max(as_weight(Fraction(part)), some) for part, some in zip(parts, least, strict=True)]
 
 
 def filled(due: FloatArray, had: FloatArray, left: float) -> FloatArray:

@@ -2,12 +2,13 @@
 
 A gate of three attributes with several values may show at none of the splits at which interactions are offered
 (:mod:`panbayes.consortium.analyst.adaptive.interactions`), but its pairs show. Three attributes of which tables hold
-all pairs share a clique of the junction tree, so to know them together makes it no heavier. Where noise is far below
-chance such triangles are measured beside the known tables, without anybody choosing: which ones follows from releases.
+all pairs share a clique of the junction tree, so to know them together makes it no heavier than the pairs do. Where
+noise is far below chance such triangles are measured beside the known tables, without anybody choosing: which ones
+follows from releases.
 The law holds those that say more than chance (:mod:`panbayes.consortium.analyst.adaptive.selection`).
 
-A triangle is no stronger than its pairs: they are taken in the order of what the two weaker ones say, which is n·KL of
-a pair from independence.
+A triangle is no stronger than its pairs: they are taken in the order of what the two weaker ones say, in KL from
+independence.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def triangles(belief: Belief, new: Sequence[Axes], deviation: Callable[[int], fl
         (members for members in closed if members not in done), key=lambda members: (-weaker(members), members)
     )
     chosen = left[: _MOST * len(belief.singles)]
+    if not chosen:
+        return []
     sizes = [single.distribution.size for single in belief.singles]
     cells = min(TABLE_CELLS, _FAR_BELOW * belief.records / deviation(len(tables) + len(chosen)) ** 2)
     found = []
@@ -67,7 +70,7 @@ def _members(axes: Axes) -> tuple[int, ...]:
 
 
 def _said(belief: Belief) -> Mapping[tuple[int, ...], float]:
-    """Return how far every pair that a table holds is from independence, in nats over all records."""
+    """Return how far every pair that a table holds is from independence, in nats for each record."""
     found: dict[tuple[int, ...], float] = {}
     for table in belief.known:
         joint = table.mean / table.mean.sum()

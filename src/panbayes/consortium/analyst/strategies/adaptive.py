@@ -319,8 +319,9 @@ def _weights(
     centred, axes = session.grant.centred, [table.axes for table in again]
     if not again or not again[0].law.gaussian:
         return [*divided(for_new, new, centred=centred), *divided(for_again, axes, centred=centred)]
-    had = [session.part_of(table.axes, table.law) for table in again]
-    return made_even(for_new + for_again, [*new, *axes], [0.0] * len(new) + had, centred=centred)
+    tables = [*new, *axes]
+    had = [0.0] * len(new) + [session.part_of(table.axes, table.law) for table in again]
+    return made_even(for_new + for_again, tables, had, [session.width(one) for one in tables], centred=centred)
 
 
 def _offers(
