@@ -73,7 +73,7 @@ def test_smoothing_moves_a_thousandth_of_the_records_and_no_more(records: float,
     rows = records * (joint if child == 1 else joint.T)
     counts = rows.sum(axis=1)
     assert (counts * smoothing / (counts + smoothing)).sum() > MOVED * records, "so much would be too much"
-    assert moved_by(tables[child], rows, laws[child]) == pytest.approx(MOVED, rel=1e-4)
+    assert moved_by(tables[child], rows, laws[child]) == pytest.approx(1e-3, rel=1e-4)
     each = [
         float(count * part / (1 - part))
         for count, part in zip(

@@ -9,7 +9,7 @@ import platform
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -26,9 +26,12 @@ from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive as agreement
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import Choices
+from panbayes.consortium.analyst.adaptive.belief import Belief
+from panbayes.consortium.analyst.adaptive.choice import Choice
 from panbayes.consortium.analyst.adaptive.replicates import draw_replicates
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
+from panbayes.consortium.analyst.strategies import adaptive as strategy
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.gates import open_gates
@@ -170,6 +173,58 @@ def test_with_a_target_there_is_no_first_look() -> None:
     assert all(query.expected is not None for query in choices)
 
 
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 4), (2, 2, 1)])
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_attributes_of_which_nothing_is_ever_taken_are_learned_all_the_same(
+    sizes: tuple[int, ...], adjacency: Adjacency
+) -> None:
+    """Two that vary and do not depend: no round takes anything, and the last has no tables to measure again."""
+    schema = Schema("s", tuple(Attribute(f"x{i}", categories=tuple(range(size))) for i, size in enumerate(sizes)))
+    codes = np.array([np.random.default_rng(7 + i).integers(0, size, 50_000) for i, size in enumerate(sizes)])
+    agreed = Study("s", schema, "adaptive", Fraction(1, 2), adjacency=adjacency, delta=Fraction(1, 10**9))
+    network = learn(agreed, Table(schema, codes.astype(np.uint8)), simulate=1)
+    assert paid(network) == [agreed.grant.amount]
+    assert all(network.structure.parents(v) == () or sizes[v] > 1 for v in range(len(sizes)))
+
+
+def test_in_the_last_round_less_is_deducted_for_chance_and_what_was_taken_is_held() -> None:
+    """At an ε at which chance is what is left to see, where every round finds something."""
+    wire = Wire()
+    rng = np.random.default_rng(2)
+    links, codes = np.triu(rng.normal(0, 0.25, (12, 12)), 1), rng.choice([-1, 1], (12, 8_000))
+    for _ in range(15):
+        for v in range(12):
+            pull = 2 * (links[v] + links[:, v]) @ codes
+            codes[v] = np.where(rng.random(8_000) < 1 / (1 + np.exp(-pull)), 1, -1)
+    schema = Schema("dense", tuple(Attribute(f"x{i}", categories=("no", "yes")) for i in range(12)))
+    agreed = Study("dense", schema, "adaptive", Fraction(10), adjacency="add-remove", delta=Fraction(1, 10**9))
+    table = Table(schema, (codes > 0).astype(np.uint8))
+    network = learn_over(wire, agreed, holders(table, 1), simulate=1)
+    choices = [question.query for _, question in wire.asked if isinstance(question.query, TableChoiceQuery)]
+    assert len(choices) == agreement.ROUNDS
+    penalties = [max(c.penalty for c in query.candidates if len(c.axes) == 2) for query in choices]
+    assert penalties[-1] < min(penalties[:-1]) / 3
+    tables = [question.query for _, question in wire.asked if isinstance(question.query, GroupedTablesQuery)]
+    known = {pair for query in tables[:-1] for pair in sets_of(query, query.tables)}
+    late = [pair for pair in sets_of(tables[-1], tables[-1].tables) if len(pair) == 2 and pair not in known]
+    assert late, "chance alone was worth measuring"
+    held = {frozenset((v, u)) for v in range(12) for u in network.structure.parents(v)}
+    assert all(frozenset(pair) in held for pair in late)
+
+
+def test_rows_are_smoothed_by_up_to_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    smoothed = []
+    network_of = Belief.network
+
+    def kept(self: Belief, smoothing: float) -> Any:
+        smoothed.append(smoothing)
+        return network_of(self, smoothing)
+
+    monkeypatch.setattr(Belief, "network", kept)
+    learn(study("1", "add-remove", Fraction(1, 10**9)), TRAINING, simulate=1)
+    assert smoothed[-1] == 1.0
+
+
 def test_it_abstains_where_the_noise_would_win() -> None:
     network = learn(study("1/500"), TRAINING, simulate=1)
     assert network.structure.degree == 0
@@ -273,23 +328,45 @@ def test_an_interaction_of_three_that_no_pair_shows_is_found(delta: Fraction) ->
     assert bits(network, test) < 6 - 0.9 * (1 + 0.1 * math.log2(0.1) + 0.9 * math.log2(0.9))
 
 
-def test_a_gate_of_three_with_several_values_is_found_where_there_is_hardly_any_noise() -> None:
-    """Which value goes with two others is drawn anew for all nine: parities of two groups show little of it."""
+def gate(records: int) -> Table:
+    """Which value goes with two others is drawn anew for all sixteen: parities of two groups show little of it."""
     rng = np.random.default_rng(11)
-    gate = rng.dirichlet(np.full(4, 0.7), (4, 4))
-    values = rng.integers(0, 4, (6, 16_000))
-    values[1] = np.where(rng.random(16_000) < 0.3, values[0], values[1])
-    drawn = gate[values[0], values[1]].cumsum(axis=1)
-    values[2] = (rng.random(16_000)[:, None] > drawn).sum(axis=1).clip(0, 3)
+    law = rng.dirichlet(np.full(4, 0.7), (4, 4))
+    values = rng.integers(0, 4, (6, records))
+    values[1] = np.where(rng.random(records) < 0.3, values[0], values[1])
+    values[2] = (rng.random(records)[:, None] > law[values[0], values[1]].cumsum(axis=1)).sum(axis=1).clip(0, 3)
     schema = Schema("gate", tuple(Attribute(f"x{i}", categories=("a", "b", "c", "d")) for i in range(6)))
-    training, test = (
-        Table(schema, values[:, part].astype(np.uint8)) for part in (slice(0, None, 2), slice(1, None, 2))
-    )
-    agreed = Study("gate", schema, "adaptive", Fraction(100), adjacency="add-remove", delta=Fraction(1, 10**9))
-    network = learn(agreed, training, simulate=1)
-    chances = gate[values[0, 1::2], values[1, 1::2], values[2, 1::2]]
-    law = 2 * 4 - np.log2(np.where(values[0, 1::2] == values[1, 1::2], 0.3 + 0.7 / 4, 0.7 / 4)) - np.log2(chances)
-    assert bits(network, test) < float(law.mean()) + 0.02
+    return Table(schema, values.astype(np.uint8))
+
+
+def sets_of(query: GroupedTablesQuery | TableChoiceQuery, places: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    return [tuple(query.groupings[g].attribute for g in axes) for axes in places]
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+@pytest.mark.parametrize("early", [False, True])
+def test_triples_whose_pairs_are_known_are_measured_in_the_end_and_held(
+    monkeypatch: pytest.MonkeyPatch, delta: Fraction, early: bool
+) -> None:
+    """Where no interaction is offered, and hardly any noise: in the last round, or after one that found nothing.
+
+    Under pure privacy there are none.
+    """
+    monkeypatch.setattr(strategy, "interactions", lambda *_, **__: [])
+    if early:
+        monkeypatch.setattr(Choice, "look", lambda *_: Fraction(1, 2))
+    wire = Wire()
+    training = gate(8_000)
+    agreed = Study("gate", training.schema, "adaptive", Fraction(1000), adjacency="add-remove", delta=delta)
+    network = learn_over(wire, agreed, holders(training, 1), simulate=1)
+    asked = [question.query for _, question in wire.asked]
+    measured = [query for query in asked if isinstance(query, GroupedTablesQuery)]
+    triples = [sets_of(query, [axes for axes in query.tables if len(axes) == 3]) for query in measured]
+    assert not any(triples[:-1])
+    assert ((0, 1, 2) in triples[-1]) == (delta > 0)
+    family = max(((*network.structure.parents(v), v) for v in range(3)), key=len)
+    if delta:
+        assert set(family) >= {0, 1, 2}
 
 
 def paid(network: Network) -> list[Fraction]:

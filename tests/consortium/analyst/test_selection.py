@@ -85,6 +85,7 @@ def test_after_the_last_round_pairs_that_say_no_more_than_chance_are_held_too(mo
     first = with_worthwhile(begun(), [*every, triple])
     found = with_worthwhile(begun(), [*every, triple], last=True)
     assert sets_of(first) < sets_of(found) == {(a, b) for a in range(5) for b in range(a + 1, 5)}
+    assert len(found.known) == len(sets_of(found)), "each once"
     assert found.idle == (triple.axes,)
     assert len({table.batch for table in found.known}) == 2, "what chance alone says tells nothing of the others"
     (weakest,) = [table for table in every if table.axes == ((0, 3), (4, 2))]

@@ -117,6 +117,8 @@ def test_the_part_that_a_table_had_is_read_off_its_noise(adjacency: Adjacency, h
         assert session.part_of(one.axes, one.pooled_law) == pytest.approx(part, rel=1e-6)
         _, law = averaged(one.pooled, one.pooled_law, other.pooled, other.pooled_law)
         assert session.part_of(one.axes, law) == pytest.approx(part + 1 / 24, rel=1e-6)
+        cells = one.pooled.size if one.centred else 1
+        assert session.width(one.axes) == pytest.approx(cells * one.law.deviation * math.sqrt(part), rel=1e-6)
 
 
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])

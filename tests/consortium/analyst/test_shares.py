@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from panbayes.bayesnet.markov.field import Axes
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 from panbayes.consortium.analyst.adaptive.shares import as_weight, divided, filled, made_even
+from panbayes.dp.sampler import MAX_SCALE
 
 TABLES: list[Axes] = [((0, 2), (1, 2)), ((0, 4), (2, 8)), ((1, 10), (2, 10)), ((0, 3), (1, 3), (2, 3))]
 AMOUNTS = st.integers(1, 8).flatmap(
@@ -69,15 +70,25 @@ def test_what_is_left_is_all_given_where_most_is_lacking(amounts: tuple[FloatArr
 
 @pytest.mark.parametrize("centred", [False, True])
 def test_tables_that_had_nothing_are_divided_among_as_ever(centred: bool) -> None:
-    even = made_even(Fraction(1, 5), TABLES, [0.0] * 4, centred=centred)
+    even = made_even(Fraction(1, 5), TABLES, [0.0] * 4, [1.0] * 4, centred=centred)
     assert even == pytest.approx(divided(Fraction(1, 5), TABLES, centred=centred), abs=1)
 
 
 def test_a_table_that_had_enough_gets_next_to_nothing_and_all_together_are_even() -> None:
     due = np.array(divided(Fraction(1), TABLES, centred=True)) / 10**6
     had = [0.9, 0.01, 0.0, 0.02]
-    found = np.array(made_even(Fraction(3, 10), TABLES, had, centred=True)) / 10**6
+    found = np.array(made_even(Fraction(3, 10), TABLES, had, [1.0] * 4, centred=True)) / 10**6
     assert found[0] == 1e-6
     assert found.sum() == pytest.approx(0.3, abs=1e-5)
     whole = (found + had)[1:] / due[1:]
     assert whole == pytest.approx(np.full(3, whole[0]), rel=1e-3)
+
+
+def test_no_noise_is_asked_for_that_is_wider_than_holders_serve() -> None:
+    """A table that had enough, whose noise at a millionth of the grant would have a deviation of 2³²."""
+    served = float(MAX_SCALE)
+    had, width = [0.9, 0.01, 0.0, 0.02], 2.0 * served / 1000
+    (weight, *others) = made_even(Fraction(3, 10), TABLES, had, [width, 1.0, 1.0, 1.0], centred=True)
+    assert others == made_even(Fraction(3, 10), TABLES, had, [1.0] * 4, centred=True)[1:]
+    assert width / math.sqrt(1e-6) > served
+    assert width / math.sqrt(weight / 10**6) <= served / 2

@@ -68,9 +68,44 @@ def test_those_that_a_table_holds_or_held_in_vain_are_not_measured() -> None:
 
 def test_the_order_is_by_what_the_two_weaker_pairs_say() -> None:
     """One strong pair does not make a triangle: (0, 1, 4) has the strongest, and is last."""
-    strengths = {(0, 1): 60.0, (0, 2): 6.0, (1, 2): 5.0, (0, 3): 9.0, (1, 3): 8.0, (0, 4): 1.0, (1, 4): 1.0}
-    belief = believed(list(strengths.items()))
+    strengths = {(0, 1): 9.0, (0, 2): 6.0, (1, 2): 5.0, (0, 3): 9.0, (1, 3): 8.0, (0, 4): 90.0, (1, 4): 1.0}
+    belief = believed([(pair, strength) for pair, strength in strengths.items()])
     assert sets_of(triangles(belief, [], quiet)) == [(0, 1, 3), (0, 1, 2), (0, 1, 4)]
+    more: list[tuple[tuple[int, ...], float]] = [*strengths.items(), ((0, 2, 4), 0.1)]
+    twice = believed(more)
+    assert sets_of(triangles(twice, [], quiet))[:2] == [(0, 1, 3), (0, 1, 2)], "a pair is as strong as any table says"
+
+
+def test_equally_strong_ones_come_in_the_order_of_their_attributes() -> None:
+    pairs = [((a, b), 5.0) for a, b in combinations((0, 4), 2)] + [((0, 2), 5.0), ((2, 4), 5.0)]
+    reversed_pairs = list(reversed(pairs))
+    assert triangles(believed(pairs), [], quiet) == triangles(believed(reversed_pairs), [], quiet)
+
+
+def test_nothing_is_known_and_nothing_is_asked() -> None:
+    def never(_tables: int) -> float:
+        raise AssertionError("there is nothing to measure")
+
+    assert triangles(believed([]), [], never) == []
+
+
+def test_tables_stay_within_what_may_be_measured_and_attributes_that_never_vary_stay_out() -> None:
+    sizes = (40, 40, 40, 1)
+    laws = [np.full(size, 1 / size) for size in sizes]
+    tables = []
+    for a, b in combinations(range(4), 2):
+        cells = np.full((sizes[a], sizes[b]), 1e6)
+        axes: Axes = ((a, sizes[a]), (b, sizes[b]))
+        tables.append(Known(axes, cells, QUIET, cells, cells, cells, np.zeros_like(cells)))
+    belief = Belief(
+        1e9,
+        tuple(Estimate(law, law) for law in laws),
+        tuple(Nested.of(law, ordered=False) for law in laws),
+        tuple(tables),
+    )
+    (found,) = triangles(belief, [], quiet)
+    assert [a for a, _ in found] == [0, 1, 2]
+    assert 15_000 < np.prod([count for _, count in found]) <= 16_384
 
 
 def test_there_are_so_many_for_each_attribute_at_most(monkeypatch: pytest.MonkeyPatch) -> None:

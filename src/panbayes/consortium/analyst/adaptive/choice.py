@@ -124,7 +124,7 @@ class Choice:
     def penalty(self, name: str, offer: Offer, expected: FloatArray) -> int:
         """Return what is deducted for chance, in half records, where a holder is ``expected`` to hold so many."""
         found = offer.penalty(self.records[name], expected)
-        if not self.last or offer.deviation:
+        if not self.last or offer.deviation or 1 in expected.shape:
             return found
         return round(found * min(1.0, _CHANCE * self._noises[name] ** 2 * offer.cells / self.records[name]))
 

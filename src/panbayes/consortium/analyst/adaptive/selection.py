@@ -10,8 +10,8 @@ for each cell that holds a record: half of it is what chance alone would say, an
 records not seen (Akaike's criterion). The order is by what a table says for the cells that the junction tree grows by.
 
 After the last round there is nothing left to keep the tree for, and pairs that say no more than chance come in as well,
-as far as they fit and their noise is not above :data:`NOT_ABOVE` times chance: what they say is true of the records at
-hand, and costs others next to nothing.
+as far as they fit: what they say is true of the records at hand, as far as their estimates trust it, and costs others
+next to nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from panbayes.consortium.analyst.adaptive.belief import Belief, Known
 from panbayes.consortium.analyst.adaptive.fitting import TREE, fitting, weight
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 
-__all__ = ["NOT_ABOVE", "said", "with_worthwhile"]
+__all__ = ["said", "with_worthwhile"]
 
 _PAIR: Final = 2
 
@@ -35,9 +35,6 @@ _PARTS: Final = 2
 
 _AT_ONCE: Final = 4
 """… but at least so many."""
-
-NOT_ABOVE: Final = 10.0
-"""The variance of a cell's noise, in records that its table has on average in a cell, up to which chance is held."""
 
 _EFFORT: Final = Effort(15)
 _GROWTH: Final = TREE / 64
@@ -74,17 +71,11 @@ def with_worthwhile(belief: Belief, measured: Sequence[Measurement], *, last: bo
         left = worth[len(part) :]
     if last:
         held = {table.axes for table in belief.known}
-        rest = [table for table in measured if table.axes not in held and _is_of_the_records(table, belief.records)]
+        rest = [table for table in measured if table.axes not in held and len(table.axes) == _PAIR]
         kept = set(fitting(belief, [table.axes for table in rest]))
         new = [table for table in rest if table.axes in kept]
         belief = belief.learned(new, (), effort=_EFFORT, batch=batch + 1)
     return belief.idling([table.axes for table in measured])
-
-
-def _is_of_the_records(table: Measurement, records: float) -> bool:
-    """Tell whether a table is a pair whose noise leaves something of what chance has made of the records."""
-    noise = table.pooled_law.deviation**2 * table.pooled.size
-    return len(table.axes) == _PAIR and noise <= NOT_ABOVE * records
 
 
 def _estimates(belief: Belief, measured: Sequence[Measurement]) -> list[Known]:
