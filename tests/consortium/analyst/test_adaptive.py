@@ -27,7 +27,7 @@ from panbayes.consortium.agreement.strategies import adaptive as agreement
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import Choices
 from panbayes.consortium.analyst.adaptive.belief import Belief
-from panbayes.consortium.analyst.adaptive.choice import Choice
+from panbayes.consortium.analyst.adaptive.offers import pairs
 from panbayes.consortium.analyst.adaptive.replicates import draw_replicates
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
@@ -295,6 +295,23 @@ def test_in_the_end_all_tables_have_had_what_is_due_to_their_cells(
     assert all(part > 0.99 * min(given) for part, _ in had.values())
 
 
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_under_pure_privacy_new_tables_and_known_ones_again_are_divided_by_themselves(adjacency: Adjacency) -> None:
+    """Half of a part twice is less than all of it at once: what a table had does not count."""
+    wire = Wire()
+    learn_over(wire, study("5", adjacency), holders(TRAINING, 1), simulate=4)
+    asked = [question.query for _, question in wire.asked if isinstance(question.query, GroupedTablesQuery)]
+    assert len(asked) >= 4
+    query, known = asked[-1], {pair for earlier in asked[:-1] for pair in sets_of(earlier, earlier.tables)}
+    sizes = [max(grouping.groups) + 1 if grouping.groups else SIZES[grouping.attribute] for grouping in query.groupings]
+    shares: dict[bool, list[float]] = {}
+    for axes, pair, weight in zip(query.tables, sets_of(query, query.tables), query.weights, strict=True):
+        shares.setdefault(pair in known, []).append(weight / math.sqrt(math.prod(sizes[g] for g in axes)))
+    assert len(shares[True]) >= 3
+    for found in shares.values():
+        assert max(found) < 1.01 * min(found)
+
+
 @pytest.mark.parametrize(("adjacency", "delta"), SETTINGS[1:])
 def test_independent_attributes_stay_independent(adjacency: Adjacency, delta: Fraction) -> None:
     """Whatever tables were tempting, the law says next to nothing of dependencies: within 0.04 bits of the truth.
@@ -354,7 +371,7 @@ def test_triples_whose_pairs_are_known_are_measured_in_the_end_and_held(
     """
     monkeypatch.setattr(strategy, "interactions", lambda *_, **__: [])
     if early:
-        monkeypatch.setattr(Choice, "look", lambda *_: Fraction(1, 2))
+        monkeypatch.setattr(strategy, "pairs", lambda belief, noise: [] if belief.known[2:] else pairs(belief, noise))
     wire = Wire()
     training = gate(8_000)
     agreed = Study("gate", training.schema, "adaptive", Fraction(1000), adjacency="add-remove", delta=delta)

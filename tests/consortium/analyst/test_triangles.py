@@ -68,18 +68,19 @@ def test_those_that_a_table_holds_or_held_in_vain_are_not_measured() -> None:
 
 def test_the_order_is_by_what_the_two_weaker_pairs_say() -> None:
     """One strong pair does not make a triangle: (0, 1, 4) has the strongest, and is last."""
-    strengths = {(0, 1): 9.0, (0, 2): 6.0, (1, 2): 5.0, (0, 3): 9.0, (1, 3): 8.0, (0, 4): 90.0, (1, 4): 1.0}
-    belief = believed([(pair, strength) for pair, strength in strengths.items()])
+    strengths: dict[tuple[int, ...], float] = {}
+    strengths |= {(0, 1): 9.0, (0, 2): 6.0, (1, 2): 5.0, (0, 3): 9.0, (1, 3): 8.0, (0, 4): 90.0, (1, 4): 1.0}
+    belief = believed(list(strengths.items()))
     assert sets_of(triangles(belief, [], quiet)) == [(0, 1, 3), (0, 1, 2), (0, 1, 4)]
-    more: list[tuple[tuple[int, ...], float]] = [*strengths.items(), ((0, 2, 4), 0.1)]
-    twice = believed(more)
+    twice = believed([*strengths.items(), ((0, 2, 4), 0.1)])
     assert sets_of(triangles(twice, [], quiet))[:2] == [(0, 1, 3), (0, 1, 2)], "a pair is as strong as any table says"
 
 
 def test_equally_strong_ones_come_in_the_order_of_their_attributes() -> None:
-    pairs = [((a, b), 5.0) for a, b in combinations((0, 4), 2)] + [((0, 2), 5.0), ((2, 4), 5.0)]
-    reversed_pairs = list(reversed(pairs))
-    assert triangles(believed(pairs), [], quiet) == triangles(believed(reversed_pairs), [], quiet)
+    tables: list[tuple[tuple[int, ...], float]] = [(pair, 0.0) for pair in combinations(range(5), 2)]
+    found = triangles(believed(tables), [], quiet)
+    assert sets_of(found) == list(combinations(range(5), 3))
+    assert triangles(believed(tables[::-1]), [], quiet) == found
 
 
 def test_nothing_is_known_and_nothing_is_asked() -> None:
