@@ -18,11 +18,12 @@ from panbayes.consortium.analyst.adaptive import replicates as drawing
 from panbayes.consortium.analyst.adaptive.belief import Belief
 from panbayes.consortium.analyst.adaptive.estimation import Estimate
 from panbayes.consortium.analyst.adaptive.replicates import draw_replicates, single_replicates
+from panbayes.consortium.analyst.adaptive.selection import said as said_beyond_chance
 from panbayes.consortium.local.learn import learn
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
-from tests.consortium.analyst.test_belief import PAIR, RECORDS, begun, dependent, measured
+from tests.consortium.analyst.test_belief import OTHER, PAIR, RECORDS, begun, dependent, measured
 
 Floats = NDArray[np.float64]
 TREE = 150_000
@@ -84,6 +85,12 @@ def test_a_full_tree_counts_as_what_the_last_tables_said() -> None:
         found = draw_replicates(belief, np.random.default_rng(1), noise=10.0, tree=tree).unseen
         assert found is not None
         assert found.passed == pytest.approx(passed, abs=1e-6)
+    (table,) = belief.expecting([measured(OTHER, np.ones((3, 2)))])
+    with_chance = belief.learned([measured(OTHER, table.expected)], (), effort=Effort(20))
+    assert said_beyond_chance(with_chance.known[1], RECORDS) < 0 < said_beyond_chance(with_chance.known[0], RECORDS)
+    beside = draw_replicates(with_chance, np.random.default_rng(1), noise=10.0, tree=8).unseen
+    assert beside is not None
+    assert beside.passed == pytest.approx(said, rel=0.01), "what says no more than chance tells nothing of others"
     looked = draw_replicates(belief, np.random.default_rng(1), noise=10.0, look=900.0, tree=TREE).unseen
     assert looked is not None
     assert looked.passed == pytest.approx(900 / RECORDS / 6, abs=1e-6)  # one of six pairs was found to depend
