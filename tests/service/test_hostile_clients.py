@@ -73,8 +73,10 @@ def test_a_body_that_is_coming_when_the_service_stops_is_turned_away(tmp_path: P
 
 def test_a_release_that_cannot_be_written_ends_the_service_and_what_was_answered_counts(tmp_path: Path) -> None:
     open_state(tmp_path / "a.state")
-    with running(tmp_path, f"beat = 2.0\n{HTTP}") as service, connect(service.port("taking lines at")) as connection:
-        service.post(b"")
+    open_state(tmp_path / "b.state")
+    density(tmp_path / "b.state")  # what takes long the first time
+    with running(tmp_path, f"beat = 8.0\n{HTTP}") as service, connect(service.port("taking lines at")) as connection:
+        service.post(b"")  # is answered with a beat: all that follows comes before the next
         (tmp_path / "releases").rmdir()
         (tmp_path / "releases").write_bytes(b"")
         density(tmp_path / "a.state")
