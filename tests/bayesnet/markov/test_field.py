@@ -106,3 +106,13 @@ def test_the_weight_counts_what_is_eliminated() -> None:
     # The lightest neighbourhood is that of b (2·3·4 = 24); then a and c are joined, and a (2·4·5) goes.
     assert weight_of(cycle, [2, 3, 4, 5]) == pytest.approx(24 + 40 + 20 + 5)
     assert weight_of([], [2, 3]) == pytest.approx(5)
+
+
+def test_pairs_of_a_value_so_rare_that_it_underflows_are_never_met() -> None:
+    """A hundred and forty tables, each of which makes it e⁶ times as rare: the others are as they would be without."""
+    laws = [np.full(2, 0.5) for _ in range(141)]
+    field = field_of(laws, [((0, 2), (v, 2)) for v in range(1, 141)])
+    found = field.pairs(np.tile([-6.0, -6.0, 0.0, 0.0], 140))
+    assert np.all(found[0] == 0.0)
+    assert found[1, 1:] == pytest.approx(np.r_[1.0, np.full(280, 0.5)])
+    assert found[2, 3:] == pytest.approx(np.r_[0.0, np.full(278, 0.25)])
