@@ -312,10 +312,11 @@ def altered(query: Query, free: set[str]) -> Iterator[Query]:
         if isinstance(value, bool):
             yield msgspec.convert({**plain, key: not value}, type(query))
             continue
-        for path in leaves(plain[key]):
+        held = plain.get(key, [0])  # where nothing is what the wire leaves out, something takes its place
+        for path in leaves(held):
             for number in (0, 1, 7, 9_999):
                 try:
-                    yield msgspec.convert({**plain, key: put(plain[key], path, number)}, type(query))
+                    yield msgspec.convert({**plain, key: put(held, path, number)}, type(query))
                 except msgspec.ValidationError:
                     continue
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from panbayes.audit.privacy_loss import max_ratio, selection_pmf, two_sided_geometric_pmf
-from panbayes.dp.mechanisms import MAX_COUNT, check_noise, noisy_counts, select, selection_scale
+from panbayes.dp.mechanisms import (
+    MAX_COUNT,
+    check_noise,
+    noisy_counts,
+    noisy_tables_of_radius,
+    select,
+    selection_scale,
+)
 from panbayes.dp.noise import Noise
 from panbayes.dp.sampler import MAX_NOISE, MAX_SCALE, MIN_SCALE
 from panbayes.dp.secure import SecureNoise
@@ -24,7 +31,7 @@ from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
 from panbayes.privacy.composition import Sequential, Step, loss_of
-from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, Rule, Selection, Together
+from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, OneRadius, Rule, Selection, Together
 from panbayes.privacy.loss import Loss
 from panbayes.privacy.written import parse_epsilon
 
@@ -34,6 +41,7 @@ FALSE_ALARM = 1e-11
 
 LAPLACE = DiscreteLaplace(Fraction(1), 1)
 GAUSSIAN = DiscreteGaussian(Fraction(1), 1)
+RADIUS = OneRadius(Fraction(1), 1)
 CHOICE = Selection("exponential", Fraction(1, 4))
 count_events = pytest.mark.parametrize("event", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
 
@@ -53,6 +61,10 @@ class FixedNoise:
 
     def discrete_gaussian(self, size: int, *, variance: Fraction) -> NDArray[np.int64]:
         return self.discrete_laplace(size, scale=variance)
+
+    def one_radius(self, sizes: Sequence[int], *, scale: Fraction, balanced: bool) -> NDArray[np.int64]:
+        assert balanced in (False, True)
+        return self.discrete_laplace(sum(sizes), scale=scale)
 
     def bernoulli(self, size: int, *, probability: Fraction) -> NDArray[np.bool_]:
         return np.full(size, probability == 1)
@@ -115,6 +127,57 @@ def test_sums_at_the_ends_equal_those_of_unbounded_integers(event: Event) -> Non
     assert noisy.tolist() == [clamp(clamp(count) + z) for count, z in pairs]
     largest = np.array([2**64 - 1], dtype=np.uint64)
     assert noisy_counts(largest, event=event, noise=FixedNoise(-1)) == MAX_COUNT - 1
+
+
+def test_sums_of_one_radius_at_the_ends_equal_those_of_unbounded_integers() -> None:
+    def clamp(value: int) -> int:
+        return max(-MAX_COUNT, min(value, MAX_COUNT))
+
+    pairs = [(count, z) for count in ENDS for z in DRAWS]
+    counts, noise = np.array([count for count, _ in pairs], dtype=np.int64), FixedNoise(*(z for _, z in pairs))
+    noisy = noisy_tables_of_radius(counts, sizes=(9, len(pairs) - 9), event=RADIUS, balanced=False, noise=noise)
+    assert noisy.tolist() == [clamp(clamp(count) + z) for count, z in pairs]
+    largest = np.array([2**64 - 1], dtype=np.uint64)
+    assert noisy_tables_of_radius(largest, sizes=(1,), event=RADIUS, balanced=False, noise=FixedNoise(-1)) == (
+        MAX_COUNT - 1
+    )
+
+
+def test_tables_of_one_radius_get_the_noise_of_their_event() -> None:
+    """What reaches the source is what was asked for, and the same draw is what is added."""
+    asked: list[tuple[list[int], Fraction, bool]] = []
+
+    class Listening(FixedNoise):
+        def one_radius(self, sizes: Sequence[int], *, scale: Fraction, balanced: bool) -> NDArray[np.int64]:
+            asked.append((list(sizes), scale, balanced))
+            return super().one_radius(sizes, scale=scale, balanced=balanced)
+
+    counts, event = np.array([5, 6, 7, 8, 9], dtype=np.uint8), OneRadius(Fraction(8, 3), 2)
+    for balanced in (False, True):
+        noisy = noisy_tables_of_radius(
+            counts, sizes=(2, 3), event=event, balanced=balanced, noise=Listening(1, -1, 300, -300, 0)
+        )
+        assert noisy.dtype == np.int64
+        assert noisy.tolist() == [6, 5, 307, -292, 9]
+    assert asked == [([2, 3], Fraction(8, 3), False), ([2, 3], Fraction(8, 3), True)]
+    assert counts.tolist() == [5, 6, 7, 8, 9]
+    drawn = SimulatedNoise(3).one_radius((2, 3), scale=event.scale, balanced=True)
+    noisy = noisy_tables_of_radius(counts, sizes=(2, 3), event=event, balanced=True, noise=SimulatedNoise(3))
+    assert (noisy - counts).tolist() == drawn.tolist()
+    assert Pure(Fraction(0)).of_event(event) == Pure(Fraction(3, 4))
+
+
+MISFITS = [((5,), (1,)), ((5,), (2, 2)), ((5,), (2, 4)), ((2, 5), (5,)), ((3, 5), (2, 3))]
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_noise_of_one_radius_is_for_every_cell_its_own(balanced: bool) -> None:
+    """Sizes that do not make up the counts are our own mistake: one number on several cells hides none of them."""
+    for shape, sizes in MISFITS:
+        with pytest.raises(ValueError, match="sizes"):
+            noisy_tables_of_radius(
+                np.zeros(shape, dtype=np.int64), sizes=sizes, event=RADIUS, balanced=balanced, noise=SimulatedNoise(1)
+            )
 
 
 def test_the_charge_of_counts_is_their_loss() -> None:
@@ -237,6 +300,13 @@ def test_what_noise_is_made_of_is_exact(wrong: Fraction) -> None:
 TINY = Fraction(1, 10**30)
 
 
+def noisy(event: Event) -> NDArray[np.int64]:
+    """Add the noise of any event that has some."""
+    if isinstance(event, OneRadius):
+        return noisy_tables_of_radius(COUNTS, sizes=(2,), event=event, balanced=True, noise=NOISE)
+    return noisy_counts(COUNTS, event=event, noise=NOISE)
+
+
 @pytest.mark.parametrize(
     ("event", "message"),
     [
@@ -246,6 +316,8 @@ TINY = Fraction(1, 10**30)
         ),
         (DiscreteLaplace(MAX_SCALE + TINY, 1), r"too little: .* scale 2.*; give more: scales from 9\S+ to 2\S+ are"),
         (DiscreteLaplace(MIN_SCALE - TINY, 1), r"too much: .* scale 9.*; give less: scales"),
+        (OneRadius(MAX_SCALE + TINY, 1), r"too little: .* scale 2.*; give more: scales"),
+        (OneRadius(2 * MIN_SCALE - TINY, 1), r"too much: .* scale 9.*; give less: scales"),
         (DiscreteGaussian(MAX_SCALE**2 + TINY, 1), r"too little: .* deviation 2.*; give more: deviations from 9"),
         (DiscreteGaussian(MIN_SCALE**2 - TINY, 1), r"too much: .* deviation 9.*; give less: deviations"),
     ],
@@ -254,7 +326,7 @@ def test_noise_beyond_all_tables_is_refused_by_name(event: Event, message: str) 
     for call in (
         lambda: check_noise(event),
         lambda: check_noise(Together((LAPLACE, CHOICE, event))),
-        lambda: noisy_counts(COUNTS, event=event, noise=NOISE),
+        lambda: noisy(event),
     ):
         with pytest.raises(InputError, match=message):
             call()
@@ -265,13 +337,19 @@ def test_noise_beyond_all_tables_is_refused_by_name(event: Event, message: str) 
     [
         DiscreteLaplace(MIN_SCALE, 1),
         DiscreteLaplace(MAX_SCALE, 1),
+        OneRadius(2 * MIN_SCALE, 1),
+        OneRadius(MAX_SCALE, 1),
         DiscreteGaussian(MIN_SCALE**2, 1),
         DiscreteGaussian(MAX_SCALE**2, 1),
     ],
 )
 def test_noise_at_the_ends_is_served(event: Event) -> None:
     check_noise(event)
-    assert noisy_counts(COUNTS, event=event, noise=NOISE).shape == COUNTS.shape
+    assert noisy(event).shape == COUNTS.shape
+
+
+def of_radius(counts: NDArray[np.integer], sizes: Sequence[int]) -> NDArray[np.int64]:
+    return noisy_tables_of_radius(counts, sizes=sizes, event=RADIUS, balanced=False, noise=NOISE)
 
 
 def test_a_selection_is_not_refused_for_its_scale() -> None:
@@ -290,6 +368,13 @@ def test_a_selection_is_not_refused_for_its_scale() -> None:
         (lambda: noisy_counts(SCORES, event=LAPLACE, noise=NOISE), TypeError),
         (lambda: noisy_counts(BITS, event=LAPLACE, noise=NOISE), TypeError),
         (lambda: noisy_counts(COUNTS, event=CHOICE, noise=NOISE), TypeError),
+        (lambda: noisy_counts(COUNTS, event=RADIUS, noise=NOISE), TypeError),
+        (lambda: of_radius(SCORES, (2,)), TypeError),
+        (lambda: of_radius(BITS, (1,)), TypeError),
+        (lambda: of_radius(COUNTS, ()), ValueError),
+        (lambda: of_radius(COUNTS, (2, 0)), ValueError),
+        (lambda: OneRadius(Fraction(1), 0), ValueError),
+        (lambda: OneRadius(Fraction(0), 1), ValueError),
         (lambda: noisy_counts(COUNTS, event=Together((LAPLACE,)), noise=NOISE), TypeError),
         (lambda: selection_scale(CHOICE, sensitivity=0), ValueError),
         (lambda: selection_scale(CHOICE, sensitivity=-1.0), ValueError),

@@ -25,12 +25,14 @@ from panbayes.dp.sampler import (
     MIN_SCALE,
     SYSTEM_BITS,
     Bits,
-    _attempt,
+    _falling,
     _goes_on,
+    _laplace,
     bernoulli,
     bernoulli_exp,
     bernoulli_ratios,
     discrete_laplace,
+    falling,
     geometric,
     magnitude,
     small_terms,
@@ -163,7 +165,10 @@ def test_every_word_of_a_geometric_integer(width: int, undecided: float) -> None
     assert all(seen.admits(v, (1 - math.exp(-1)) * math.exp(-v)) for v in range(20))
 
 
-def one_attempt(script: Script, scale: Fraction, patch: pytest.MonkeyPatch) -> int | None:
+Attempt = Callable[[int, Fraction, Bits], NDArray[np.int64]]
+
+
+def one_attempt(attempt: Attempt, script: Script, scale: Fraction, patch: pytest.MonkeyPatch) -> int | None:
     """Try once to draw noise, with coins and uniform integers that are read off the ``script``, not bits.
 
     Their own words are walked through above; here it is what is built of them, at branches few enough to see
@@ -189,15 +194,18 @@ def one_attempt(script: Script, scale: Fraction, patch: pytest.MonkeyPatch) -> i
     patch.setattr(sampler, "bernoulli", coin)
     patch.setattr(sampler, "bernoulli_ratios", coins)
     patch.setattr(sampler, "uniform_below", uniform)
-    accepted = _attempt(1, scale, SYSTEM_BITS)
+    accepted = attempt(1, scale, SYSTEM_BITS)
     return int(accepted[0]) if accepted.size else None
 
 
-@pytest.mark.parametrize(
+few_scales = pytest.mark.parametrize(
     "scale", [Fraction(1), Fraction(2), Fraction(1, 2), Fraction(3, 2), Fraction(2, 3), Fraction(7)]
 )
+
+
+@few_scales
 def test_every_coin_of_discrete_laplace_noise(scale: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = walk(lambda s: one_attempt(s, scale, monkeypatch), undecided=0.001)
+    seen = walk(lambda s: one_attempt(_laplace, s, scale, monkeypatch), undecided=0.001)
     t = scale.numerator
 
     def law(z: int, b: float) -> float:
@@ -210,6 +218,23 @@ def test_every_coin_of_discrete_laplace_noise(scale: Fraction, monkeypatch: pyte
     assert seen.admits(None, 1 - sum(law(z, float(scale)) for z in range(-2000, 2001)))
     for wrong in (0.95, 1.05):
         assert not all(seen.admits(z, law(z, float(scale) * wrong)) for z in range(-50, 51)), "no power"
+
+
+@few_scales
+def test_every_coin_of_what_falls(scale: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = walk(lambda s: one_attempt(_falling, s, scale, monkeypatch), undecided=0.001)
+    t = scale.numerator
+    kept = sum(math.exp(-u / t) for u in range(t)) / t
+
+    def law(y: int, b: float) -> float:
+        """Return the probability of y and of acceptance, that is, that U is kept."""
+        return kept * (1 - math.exp(-1 / b)) * math.exp(-y / b)
+
+    assert {0, 1} <= set(seen.decided) <= {None, *range(10_000)}
+    assert all(seen.admits(y, law(y, float(scale))) for y in range(51))
+    assert seen.admits(None, 1 - kept)
+    for wrong in (0.95, 1.05):
+        assert not all(seen.admits(y, law(y, float(scale) * wrong)) for y in range(51)), "no power"
 
 
 def test_every_digit_of_a_coin_is_as_wide_as_the_first() -> None:
@@ -313,6 +338,24 @@ def test_noise_has_its_scale_and_no_other(scale: Fraction) -> None:
         assert p_value(noise, scale * wrong, edges) < FALSE_ALARM
 
 
+@pytest.mark.parametrize("scale", [Fraction(2, 3), Fraction(20), Fraction(10**20 + 1, 10**19), MAX_SCALE])
+def test_what_falls_has_its_scale_and_no_other(scale: Fraction) -> None:
+    """300,000 draws, more than a chunk, whose levels are sixths of the scale up to three of them."""
+    drawn = falling(300_000, scale)
+    assert int(drawn.min()) >= 0
+    edges = np.unique(np.arange(1, 19) * float(scale) // 6).astype(np.int64)
+    edges = edges[edges > 0]
+    counts = np.bincount(np.searchsorted(edges, drawn, side="right"), minlength=edges.size + 1)
+
+    def p_value_at(b: Fraction) -> float:
+        above = np.concatenate([[1.0], np.exp(-edges / float(b)), [0.0]])
+        return float(stats.chisquare(counts, -np.diff(above) * drawn.size).pvalue)
+
+    assert p_value_at(scale) > FALSE_ALARM
+    for wrong in (Fraction(7, 10), Fraction(95, 100), Fraction(105, 100), Fraction(13, 10)):
+        assert p_value_at(scale * wrong) < FALSE_ALARM
+
+
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(250)])
 def test_noise_is_distributed_as_that_of_opendp(scale: Fraction) -> None:
     # OpenDP's exact sampler as the other sample; a scale 10 % off must be told apart.
@@ -366,6 +409,7 @@ def test_uniform_integers_fill_wide_ranges() -> None:
 def test_sizes() -> None:
     for size in (0, 1, 2, 2**17, 2**17 + 1):
         assert discrete_laplace(size, Fraction(1, 1000)).shape == (size,)
+        assert falling(size, Fraction(1, 1000)).shape == (size,)
         assert bernoulli(size, Fraction(1, 3)).shape == (size,)
         assert geometric(size).shape == (size,)
 
@@ -406,6 +450,8 @@ def test_widths_of_words() -> None:
         lambda: small_terms(MAX_SCALE + 1),
         lambda: discrete_laplace(-1, Fraction(1)),
         lambda: discrete_laplace(1, Fraction(0)),
+        lambda: falling(-1, Fraction(1)),
+        lambda: falling(0, MAX_SCALE + 1),
     ],
 )
 def test_refusals(call: Callable[[], object]) -> None:

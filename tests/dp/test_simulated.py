@@ -29,3 +29,8 @@ def test_simulated_streams_stay_as_they_are() -> None:
     assert other.select(np.arange(100.0), scale=Fraction(30), mechanism="permute-and-flip") == 92
     many = other.discrete_gaussian(5000, variance=Fraction(400))
     assert (int(many.sum()), int((many**2).sum())) == (-759, 1_966_991)
+    radius = SimulatedNoise(2026).spawn(b"holder 3")
+    balanced = radius.one_radius((2, 3, 4), scale=Fraction(20), balanced=True)
+    assert balanced.tolist() == [-101, 101, -65, -5, 70, 94, -7, -51, -36]
+    free = radius.one_radius((2, 3, 4), scale=Fraction(20), balanced=False)
+    assert free.tolist() == [-8, 2, -33, -6, -90, -9, -2, -21, -77]

@@ -147,7 +147,7 @@ def test_no_run_measures_more_tables_than_the_most() -> None:
 
 
 @pytest.mark.parametrize(
-    ("subject", "epsilon", "more"), [("synthetic", "1/10", 0), ("synthetic", "3", 1), ("dense", "2", 1)]
+    ("subject", "epsilon", "more"), [("synthetic", "1/10", 0), ("synthetic", "3", 1), ("dense", "1/2", 0)]
 )
 def test_blocks_are_foreseen(subject: str, epsilon: str, more: int) -> None:
     table = table_of(subject, 20_000)

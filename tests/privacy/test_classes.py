@@ -13,7 +13,7 @@ from panbayes.discovery import discover
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.classes.pure import NOTHING, Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
-from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, Selection, Together
+from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, OneRadius, Selection, Together
 from panbayes.privacy.loss import Loss, largest, total
 from panbayes.privacy.losses import CLASSES, grant, loss_from_json
 
@@ -96,6 +96,8 @@ def test_no_loss_at_all_is_none_in_every_class() -> None:
     [
         (DiscreteLaplace(Fraction(8), 2), Fraction(1, 4), Fraction(1, 32)),
         (DiscreteGaussian(Fraction(50), 2), None, Fraction(1, 50)),
+        (OneRadius(Fraction(8), 2), Fraction(1, 4), Fraction(1, 32)),
+        (Together((OneRadius(Fraction(8), 2), DiscreteLaplace(Fraction(8), 2))), Fraction(1, 2), Fraction(1, 16)),
         (Selection("permute-and-flip", Fraction(1, 4)), Fraction(1, 2), Fraction(1, 8)),
         (Selection("exponential", Fraction(1, 4)), Fraction(1, 2), Fraction(1, 32)),
         (Together((DiscreteLaplace(Fraction(8), 2), DiscreteGaussian(Fraction(50), 2))), None, Fraction(41, 800)),

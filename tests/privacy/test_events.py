@@ -19,6 +19,7 @@ from panbayes.privacy.events import (
     DiscreteGaussian,
     DiscreteLaplace,
     Event,
+    OneRadius,
     Selection,
     Together,
     event_from_json,
@@ -34,6 +35,7 @@ ratios = short | long
 simple: st.SearchStrategy[Event] = st.one_of(
     st.builds(DiscreteLaplace, ratios, st.integers(1, 100)),
     st.builds(DiscreteGaussian, ratios, st.integers(1, 100)),
+    st.builds(OneRadius, ratios, st.integers(1, 100)),
     st.builds(Selection, st.sampled_from(["permute-and-flip", "exponential"]), ratios),
 )
 events = simple | st.builds(Together, st.lists(simple, min_size=1, max_size=3).map(tuple), st.integers(1, 9))
@@ -61,6 +63,13 @@ def test_what_is_written_is_read(event: Event) -> None:
         {"gaussian": "1", "l2_squared": -1},
         {"gaussian": "1", "l2_squared": 0},
         {"gaussian": "1", "l2_squared": 2, "more": 1},
+        {"one_radius": "0", "l1": 2},
+        {"one_radius": "1", "l1": 0},
+        {"one_radius": "1", "l1": -1},
+        {"one_radius": "1", "l1": "2"},
+        {"one_radius": "1"},
+        {"one_radius": "1", "l1": 2, "more": 1},
+        {"one_radius": "1", "laplace": "1", "l1": 2},
         {"selection": "exponential", "epsilon_squared": "1", "more": 1},
         {"selection": "best", "epsilon_squared": "1"},
         {"together": [], "times": 1},
@@ -85,6 +94,8 @@ def test_noise_of_no_size_is_no_event(bad: Fraction) -> None:
         lambda: DiscreteLaplace(Fraction(1), int(bad)),
         lambda: DiscreteGaussian(bad, 1),
         lambda: DiscreteGaussian(Fraction(1), int(bad)),
+        lambda: OneRadius(bad, 1),
+        lambda: OneRadius(Fraction(1), int(bad)),
         lambda: Selection("exponential", bad),
     ):
         with pytest.raises(ValueError, match="must be positive"):
@@ -97,10 +108,24 @@ def test_the_parameters_of_an_event_are_exact() -> None:
         lambda: DiscreteLaplace(Fraction(1), cast(int, 1.5)),
         lambda: DiscreteGaussian(cast(Fraction, 0.1), 1),
         lambda: DiscreteGaussian(Fraction(1), cast(int, 1.5)),
+        lambda: OneRadius(cast(Fraction, 0.1), 1),
+        lambda: OneRadius(Fraction(1), cast(int, 1.5)),
         lambda: Selection("exponential", cast(Fraction, 0.1)),
     ):
         with pytest.raises(TypeError, match="must be of type"):
             build()
+
+
+def test_noise_of_one_radius_is_not_taken_for_laplace_noise() -> None:
+    """They lose the same by their parameters, which mean something else."""
+    radius, laplace = OneRadius(Fraction(4), 2), DiscreteLaplace(Fraction(4), 2)
+    assert event_to_json(radius) == {"one_radius": "4", "l1": 2}
+    assert event_from_json({"one_radius": "4", "l1": 2}, argument="x") == radius
+    assert event_from_json({"laplace": "4", "l1": 2}, argument="x") != radius
+    assert Together((laplace, radius)).mechanism == "discrete Laplace, noise of one radius"
+    assert Step.of("tables", radius, loss=Pure(Fraction(1, 2))).mechanism == "noise of one radius"
+    with pytest.raises(ValueError, match="does not describe its event"):
+        Step.of("tables", radius, loss=Pure(Fraction(49, 100)))
 
 
 def test_events_together_are_some_and_happened() -> None:

@@ -5,6 +5,7 @@ function                        draws                                   thesis
 ==============================  ======================================  ========================================
 :func:`noisy_counts`            the noise of a ``DiscreteLaplace`` or   Theorem defn_laplace_mech, on integers
                                 ``DiscreteGaussian`` on every cell
+:func:`noisy_tables_of_radius`  noise of one radius on several tables   Hardt and Talwar (2010), on integers
 :func:`select`                  one high score, by the rule of a        Theorem defn_expo_mech; permute-and-flip
                                 ``Selection``
 ==============================  ======================================  ========================================
@@ -17,6 +18,7 @@ own mistake and a :class:`ValueError`. No error depends on a count.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, assert_never
 
@@ -27,9 +29,9 @@ from panbayes.dp.noise import Noise
 from panbayes.dp.sampler import MAX_SCALE, MIN_SCALE
 from panbayes.errors import InputError
 from panbayes.exact.bounds import root_above
-from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, Selection, Together
+from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, OneRadius, Selection, Together
 
-__all__ = ["MAX_COUNT", "check_noise", "noisy_counts", "select", "selection_scale"]
+__all__ = ["MAX_COUNT", "check_noise", "noisy_counts", "noisy_tables_of_radius", "select", "selection_scale"]
 
 MAX_COUNT: Final = 2**61
 """Counts are clamped to ± this before noise is added, and noisy counts after."""
@@ -39,6 +41,9 @@ def check_noise(event: Event) -> None:
     """Refuse noise of counts beyond what the noise sources serve."""
     match event:
         case DiscreteLaplace():
+            _check_served("scale", event.scale**2)
+        case OneRadius():
+            _check_served("scale", (event.scale / 2) ** 2)
             _check_served("scale", event.scale**2)
         case DiscreteGaussian():
             _check_served("deviation", event.variance)
@@ -78,11 +83,7 @@ def noisy_counts(counts: NDArray[np.integer], *, event: Event, noise: Noise) -> 
     Thesis: Theorem defn_laplace_mech, with the noise of the integers.
     """
     check_noise(event)
-    if counts.dtype.kind not in "iu":
-        raise TypeError(f"counts must be an array of integers, found {counts.dtype}")
-    if counts.dtype == np.uint64:
-        counts = np.minimum(counts, np.uint64(MAX_COUNT))
-    result = counts.astype(np.int64).clip(-MAX_COUNT, MAX_COUNT)
+    clamped = _clamped(counts)
     match event:
         case DiscreteLaplace():
             drawn = noise.discrete_laplace(counts.size, scale=event.scale)
@@ -90,8 +91,34 @@ def noisy_counts(counts: NDArray[np.integer], *, event: Event, noise: Noise) -> 
             drawn = noise.discrete_gaussian(counts.size, variance=event.variance)
         case _:
             raise TypeError(f"{event.mechanism} adds no noise to counts")
-    result += drawn.reshape(counts.shape)
-    return result.clip(-MAX_COUNT, MAX_COUNT, out=result)
+    return _clamped(clamped + drawn.reshape(counts.shape))
+
+
+def _clamped(counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return integers clamped to ± :data:`MAX_COUNT`, in a new array."""
+    if counts.dtype.kind not in "iu":
+        raise TypeError(f"counts must be an array of integers, found {counts.dtype}")
+    if counts.dtype == np.uint64:
+        counts = np.minimum(counts, np.uint64(MAX_COUNT))
+    return counts.astype(np.int64).clip(-MAX_COUNT, MAX_COUNT)
+
+
+def noisy_tables_of_radius(
+    counts: NDArray[np.integer], *, sizes: Sequence[int], event: OneRadius, balanced: bool, noise: Noise
+) -> NDArray[np.int64]:
+    """Add noise of one radius to tables of these ``sizes``, end to end in ``counts``.
+
+    One person moves none of them by more than Δ₁ = ``event.l1`` in L1; where they are ``balanced`` no neighbour has
+    another sum in any of them. Then ε = Δ₁/b is lost for all together, b = ``event.scale``
+    (:mod:`panbayes.dp.one_radius`). Sums are clamped as those of :func:`noisy_counts`. Counts of records are below 2³¹:
+    beyond 2⁶¹ clamping would change the sum of a balanced table.
+    """
+    check_noise(event)
+    clamped = _clamped(counts)
+    if sum(sizes) != counts.size:
+        raise ValueError(f"the sizes of tables add up to {sum(sizes)}, and there are {counts.size} counts")
+    drawn = noise.one_radius(sizes, scale=event.scale, balanced=balanced)
+    return _clamped(clamped + drawn.reshape(counts.shape))
 
 
 def selection_scale(event: Selection, *, sensitivity: Fraction | float) -> Fraction:

@@ -24,16 +24,26 @@ A further law of noise is a further method here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from panbayes.dp.one_radius import MAX_CELLS
 from panbayes.dp.sampler import MAX_SCALE, MIN_SCALE
 from panbayes.privacy.events import Rule
 
-__all__ = ["MIN_SELECTION_SCALE", "Noise", "check_coins", "check_gaussian", "check_laplace", "check_selection"]
+__all__ = [
+    "MIN_SELECTION_SCALE",
+    "Noise",
+    "check_coins",
+    "check_gaussian",
+    "check_laplace",
+    "check_one_radius",
+    "check_selection",
+]
 
 MIN_SELECTION_SCALE: Final = Fraction(1, 2**200)
 """The smallest scale of a selection; the largest is its reciprocal."""
@@ -55,6 +65,10 @@ class Noise(Protocol):
         """Draw ``size`` integers z with probability proportional to exp(−z²/(2·``variance``))."""
         ...
 
+    def one_radius(self, sizes: Sequence[int], *, scale: Fraction, balanced: bool) -> NDArray[np.int64]:
+        """Draw noise of one radius for tables of these ``sizes``, end to end (:mod:`panbayes.dp.one_radius`)."""
+        ...
+
     def bernoulli(self, size: int, *, probability: Fraction) -> NDArray[np.bool_]:
         """Draw ``size`` coins that are true with this ``probability``."""
         ...
@@ -73,6 +87,14 @@ def check_laplace(size: int, scale: Fraction) -> None:
     _check_size(size)
     if not MIN_SCALE <= scale <= MAX_SCALE:
         raise ValueError(f"the scale must lie between {MIN_SCALE} and {MAX_SCALE}, found {float(scale):g}")
+
+
+def check_one_radius(sizes: Sequence[int], scale: Fraction) -> None:
+    """Refuse ``sizes`` of tables or a ``scale`` of noise of one radius outside the contract."""
+    if not sizes or not all(1 <= cells <= MAX_CELLS for cells in sizes):
+        raise ValueError(f"tables of one radius are some, of 1 to {MAX_CELLS} cells, found {tuple(sizes)[:20]}")
+    check_laplace(0, scale / 2)  # the least scale of what is drawn, and the largest one
+    check_laplace(0, scale)
 
 
 def check_gaussian(size: int, variance: Fraction) -> None:

@@ -12,6 +12,7 @@ everything from coins whose probability is a ratio of integers; it is arranged h
 :func:`bernoulli_exp`            true with probability exp(−uᵢ/t)
 :func:`geometric`                v = 0, 1, … with probability (1 − 1/e)·exp(−v)
 :func:`discrete_laplace`         z with probability proportional to exp(−|z|/scale)
+:func:`falling`                  y = 0, 1, … with probability proportional to exp(−y/scale)
 ===============================  ================================================================
 
 The proof stands in ``docs/proofs/discrete-laplace.md``; its steps are named beside the code they prove.
@@ -40,6 +41,7 @@ __all__ = [
     "bernoulli_exp",
     "bernoulli_ratios",
     "discrete_laplace",
+    "falling",
     "geometric",
     "magnitude",
     "small_terms",
@@ -253,11 +255,16 @@ def small_terms(scale: Fraction) -> Fraction:
     return Fraction(t, t * scale.denominator // scale.numerator)
 
 
-def _attempt(size: int, scale: Fraction, bits: Bits) -> NDArray[np.int64]:
-    """Try ``size`` times to draw discrete Laplace noise; return the accepted draws in order."""
+def _falling(size: int, scale: Fraction, bits: Bits) -> NDArray[np.int64]:
+    """Try ``size`` times to draw y ≥ 0 with probability proportional to exp(−y/scale); return the accepted draws."""
     u = uniform_below(size, scale.numerator, bits=bits)
     u = u[bernoulli_exp(u, scale.numerator, bits=bits)]
-    y = magnitude(u, geometric(u.size, bits=bits), scale)
+    return magnitude(u, geometric(u.size, bits=bits), scale)
+
+
+def _laplace(size: int, scale: Fraction, bits: Bits) -> NDArray[np.int64]:
+    """Try ``size`` times to draw discrete Laplace noise; return the accepted draws in order."""
+    y = _falling(size, scale, bits)
     negative = bernoulli(y.size, Fraction(1, 2), bits=bits)
     np.negative(y, out=y, where=negative)
     accepted: NDArray[np.int64] = y[~(negative & (y == 0))]
@@ -270,6 +277,18 @@ def discrete_laplace(size: int, scale: Fraction, *, bits: Bits = SYSTEM_BITS) ->
     b is :func:`small_terms` of ``scale``: the scale itself if its terms are at most 2³¹, else a hair above,
     never below. Values saturate at ±:data:`MAX_NOISE`.
     """
+    return _filled(size, scale, _laplace, bits)
+
+
+def falling(size: int, scale: Fraction, *, bits: Bits = SYSTEM_BITS) -> NDArray[np.int64]:
+    """Draw ``size`` integers y ≥ 0 with probability exactly proportional to exp(−y/b) (proof, step 5); b as above."""
+    return _filled(size, scale, _falling, bits)
+
+
+def _filled(
+    size: int, scale: Fraction, attempt: Callable[[int, Fraction, Bits], NDArray[np.int64]], bits: Bits
+) -> NDArray[np.int64]:
+    """Attempt until there are ``size`` draws."""
     if size < 0:
         raise ValueError(f"the size cannot be negative, found {size}")
     served = small_terms(scale)
@@ -278,7 +297,7 @@ def discrete_laplace(size: int, scale: Fraction, *, bits: Bits = SYSTEM_BITS) ->
     while filled < size:
         # About 1.6 attempts a cell; a surplus is dropped in the order drawn, which leaves the law as it is.
         tries = min(_CHUNK, max(1, (size - filled) * 8 // 5))
-        accepted = _attempt(tries, served, bits)[: size - filled]
+        accepted = attempt(tries, served, bits)[: size - filled]
         result[filled : filled + accepted.size] = accepted
         filled += accepted.size
     return result

@@ -7,14 +7,17 @@ promised stands in :mod:`panbayes.dp.noise`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from secrets import randbelow
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.dp import opendp_bridge, sampler
-from panbayes.dp.noise import check_coins, check_gaussian, check_laplace, check_selection
+from panbayes.dp.noise import check_coins, check_gaussian, check_laplace, check_one_radius, check_selection
+from panbayes.dp.one_radius import one_radius
 from panbayes.privacy.events import Rule
 
 __all__ = ["OPENDP_CELLS", "SecureNoise"]
@@ -57,6 +60,14 @@ class SecureNoise:
             return np.zeros(0, dtype=np.int64)
         drawn = opendp_bridge.add_discrete_gaussian([0] * size, scale=opendp_bridge.padded_deviation(variance))
         return drawn.clip(-sampler.MAX_NOISE, sampler.MAX_NOISE)
+
+    def one_radius(self, sizes: Sequence[int], *, scale: Fraction, balanced: bool) -> NDArray[np.int64]:
+        """Draw from :mod:`panbayes.dp.one_radius`, exactly, at :func:`~panbayes.dp.sampler.small_terms` of the scale.
+
+        ``secrets`` draws integers of any size from the operating system's bytes by rejection, each as likely.
+        """
+        check_one_radius(sizes, scale)
+        return one_radius(sizes, scale=scale, balanced=balanced, below=randbelow, falling=sampler.falling)
 
     def bernoulli(self, size: int, *, probability: Fraction) -> NDArray[np.bool_]:
         """Draw coins of exactly this ``probability``."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.dp.noise import check_coins, check_gaussian, check_laplace, check_selection
+from panbayes.dp.noise import check_coins, check_gaussian, check_laplace, check_one_radius, check_selection
+from panbayes.dp.one_radius import one_radius
 from panbayes.privacy.events import Rule
 
 __all__ = ["SimulatedNoise"]
@@ -67,6 +69,22 @@ class SimulatedNoise:
             chance = np.exp(-((np.abs(drawn) - square / scale) ** 2) / (2 * square))
             kept = np.concatenate([kept, drawn[self._generator.random(drawn.size) < chance]])
         return kept[:size]
+
+    def one_radius(self, sizes: Sequence[int], *, scale: Fraction, balanced: bool) -> NDArray[np.int64]:
+        """Draw by the algorithm of the secure source."""
+        check_one_radius(sizes, scale)
+
+        def below(bound: int) -> int:
+            bits = (bound - 1).bit_length()
+            while True:
+                drawn = int.from_bytes(self._generator.bytes(-(-bits // 8)), "little") & ((1 << bits) - 1)
+                if drawn < bound:
+                    return drawn
+
+        def falling(size: int, step: Fraction) -> NDArray[np.int64]:
+            return (self._generator.standard_exponential(size) * float(step)).astype(np.int64)
+
+        return one_radius(sizes, scale=scale, balanced=balanced, below=below, falling=falling)
 
     def bernoulli(self, size: int, *, probability: Fraction) -> NDArray[np.bool_]:
         """Draw coins by comparing uniform floats with the ``probability``."""

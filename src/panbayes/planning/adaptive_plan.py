@@ -18,14 +18,15 @@ from typing import Final
 
 import numpy as np
 
-from panbayes.bayesnet.markov.field import Axes
+from panbayes.bayesnet.markov.field import Axes, shape_of
 from panbayes.consortium.agreement.strategies import adaptive
 from panbayes.consortium.analyst.adaptive.choice import Choice
 from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance, shares
-from panbayes.consortium.analyst.adaptive.division import TOTAL, Division, Grant
+from panbayes.consortium.analyst.adaptive.division import TOTAL, TYPICAL, Division, Grant
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
 from panbayes.consortium.analyst.adaptive.margins import part_without_margins
 from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, price
+from panbayes.consortium.analyst.adaptive.shares import alone
 from panbayes.planning.forecast import Setting
 from panbayes.planning.noise_moments import CellNoise
 from panbayes.planning.supposed import size_classes, supposed_law
@@ -76,10 +77,14 @@ class AdaptivePlan:
         look = study.target is None
         return Division.of(self.grant, setting.sizes, total=setting.records, holders=setting.holders, look_first=look)
 
-    def noise(self, fraction: Fraction | float) -> CellNoise:
-        """Return the noise of a cell of one table at a ``fraction`` of the grant."""
+    def noise(self, fraction: Fraction | float, *, tables: float = 1, cells: int = TYPICAL) -> CellNoise:
+        """Return the noise of a cell of one of so many like ``tables``, each at a ``fraction`` of the grant.
+
+        Where they share a radius of noise, that of so many ``cells`` is taken for Laplace noise of the same deviation.
+        """
         exact = Fraction(fraction).limit_denominator(10**12) or Fraction(1, 10**12)
-        return CellNoise.of(self.grant.event(exact), holders=self.setting.holders)
+        law = self.grant.law(exact, tables=max(1, round(tables)), cells=cells)
+        return CellNoise(law.gaussian, law.deviation / (1 if law.gaussian else math.sqrt(2)), self.setting.holders)
 
     def part_of_noise(self, shape: Sequence[int]) -> float:
         """Return how much of the noise of a cell is left in a table of this ``shape`` without its margins.
@@ -89,13 +94,17 @@ class AdaptivePlan:
         part = part_without_margins(shape)
         return part if self.division.centred else math.sqrt(part)
 
+    def noise_of_single(self, fraction: float, size: int) -> CellNoise:
+        """Return the noise of a value of an attribute of so many, if all attributes get a ``fraction`` of the grant."""
+        return self.noise(fraction * self.share(size), tables=len(self.setting.sizes), cells=size)
+
     def share(self, size: int) -> float:
         """Return the part of what single attributes get that goes to one with so many values."""
-        return math.sqrt(size) / self._roots
+        return alone(size) / self._whole
 
     @cached_property
-    def _roots(self) -> float:
-        return sum(map(math.sqrt, self.setting.sizes))
+    def _whole(self) -> float:
+        return sum(map(alone, self.setting.sizes))
 
     @cached_property
     def blocks(self) -> tuple[Axes, ...]:
@@ -105,7 +114,10 @@ class AdaptivePlan:
     @cached_property
     def block_noise(self) -> tuple[CellNoise, ...]:
         """The noise of a cell of each block."""
-        return tuple(self.noise(float(self.division.blocks) * share) for share in shares(self.blocks))
+        return tuple(
+            self.noise(float(self.division.blocks) * share, tables=1 / share, cells=math.prod(shape_of(axes)))
+            for share, axes in zip(shares(self.blocks), self.blocks, strict=True)
+        )
 
     def margin(self, attributes: Sequence[int]) -> float:
         """Return the standard deviation of the noise of a cell of a table that is read off the blocks."""
@@ -121,12 +133,12 @@ class AdaptivePlan:
         left = 1 - TOTAL - division.first - division.singles
         found: list[Round] = []
         for number in range(division.rounds):
-            more = Fraction(0) if number else min(left / 2, division.more(self._cost_of_singles))
+            more = Fraction(0) if number else division.more(self._cost_of_singles, left=left)
             fraction = division.spend(left - more)
             choosing = fraction * division.choosing
-            measuring = fraction - choosing
             last = number == division.rounds - 1
-            again = left - choosing - measuring - more if last and number else Fraction(0)
+            measuring = (left - more if last and not number else fraction) - choosing
+            again = left - choosing - measuring - more if last else Fraction(0)
             offered, most = self._offered_to_all(fraction, number), self._most(fraction, number)
             edges = len(self.setting.sizes) - 1
             tables = max(1.0, _FIRST * offered if not number else _LATER * min(offered, edges))
@@ -151,9 +163,8 @@ class AdaptivePlan:
         Where the number of records is private, the strategy divides its grant by a noisy one, and may come to more
         rounds than the true one gives; all of them together take more tables than blocks and what follows them.
         """
-        study = self.setting.study
         every = [self._most(Fraction(1), number) for number in range(adaptive.ROUNDS)]
-        if study.adjacency != "replace" or study.schema.unit is not None:
+        if not self.grant.balanced:
             return sum(every) if len(self.setting.sizes) > 1 else 0
         return len(self.blocks) + sum(every[1 if self.blocks else 0 : self.division.rounds])
 
@@ -172,7 +183,7 @@ class AdaptivePlan:
         """The bits that noise costs single attributes: v/(2·ln 2·n·c) in a cell of c records, c no less than √v."""
         bits, records = 0.0, self.setting.records
         for size, many in size_classes(self.setting.sizes):
-            deviation = self.noise(float(self.division.singles) * self.share(size)).deviation
+            deviation = self.noise_of_single(float(self.division.singles), size).deviation
             counts = np.maximum(records * supposed_law(size), deviation)
             bits += many * float((deviation**2 / (2 * math.log(2) * records * counts)).sum())
         return bits
@@ -218,7 +229,8 @@ class AdaptivePlan:
 
     def table_noise(self, found: Round) -> CellNoise:
         """Return the noise of a cell of a table of several attributes that is measured in a round."""
-        return self.noise(float(found.measuring) / max(1.0, found.tables))
+        tables = max(1.0, found.tables)
+        return self.noise(float(found.measuring) / tables, tables=tables)
 
     def groups(self, sizes: Sequence[int], noise: CellNoise) -> list[int]:
         """Return in how many groups a pair of attributes is measured, if a cell has this noise."""
@@ -230,7 +242,7 @@ class AdaptivePlan:
         """Return how many pairs are offered in a round, each at its granularities, and their cells."""
         sizes = self.setting.sizes
         grains = GRAINS[: adaptive.granularities(len(sizes))]
-        deviation = self.noise(measuring / len(sizes)).deviation
+        deviation = self.noise(measuring / len(sizes), tables=len(sizes)).deviation
         every = math.comb(len(sizes), 2)
         most = min(adaptive.TABLE_CELLS, adaptive.OFFERED_CELLS / max(1, every * len(grains)))
         classes = size_classes(sizes)

@@ -9,6 +9,7 @@ event                 the noise                                      parameters
 ===================== ============================================== ================================
 DiscreteLaplace       P(z) ∝ exp(−|z|/b) on every cell               b = ``scale``, Δ₁ = ``l1``
 DiscreteGaussian      P(z) ∝ exp(−z²/(2σ²)) on every cell            σ² = ``variance``, Δ₂² = ``l2_squared``
+OneRadius             evenly in balls of one radius, table by table  b = ``scale``, Δ₁ of any one = ``l1``
 Selection             one candidate drawn, at the pure ε = 2Δ/b      ``rule``, ε² = ``epsilon_squared``
 Together              several about the same records                 ``events``
 ===================== ============================================== ================================
@@ -30,6 +31,7 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Event",
+    "OneRadius",
     "Rule",
     "Selection",
     "Together",
@@ -91,6 +93,27 @@ class DiscreteGaussian:
 
 
 @dataclass(frozen=True, slots=True)
+class OneRadius:
+    """Noise of one radius and this ``scale`` on tables of which one person moves none by more than ``l1`` in L1.
+
+    It loses Δ₁/b however many tables share the radius (:mod:`panbayes.dp.one_radius`).
+    """
+
+    scale: Fraction
+    l1: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no noise."""
+        _check_positive(Fraction, scale=self.scale)
+        _check_positive(int, l1=self.l1)
+
+    @property
+    def mechanism(self) -> str:
+        """Its name for people."""
+        return "noise of one radius"
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """One draw of a high score by a ``rule`` whose pure ε has the square ``epsilon_squared``."""
 
@@ -125,7 +148,7 @@ class Together:
         return ", ".join(dict.fromkeys(event.mechanism for event in self.events))
 
 
-Event: TypeAlias = DiscreteLaplace | DiscreteGaussian | Selection | Together
+Event: TypeAlias = DiscreteLaplace | DiscreteGaussian | OneRadius | Selection | Together
 
 
 def event_to_json(event: Event) -> dict[str, object]:
@@ -135,6 +158,8 @@ def event_to_json(event: Event) -> dict[str, object]:
             return {"laplace": str(event.scale), "l1": event.l1}
         case DiscreteGaussian():
             return {"gaussian": str(event.variance), "l2_squared": event.l2_squared}
+        case OneRadius():
+            return {"one_radius": str(event.scale), "l1": event.l1}
         case Selection():
             return {"selection": event.rule, "epsilon_squared": str(event.epsilon_squared)}
         case Together():
@@ -148,6 +173,8 @@ def event_from_json(data: object, *, argument: str) -> Event:
             return DiscreteLaplace(_ratio(scale, argument=argument), l1)
         case {"gaussian": variance, "l2_squared": int(square), **rest} if not rest and square > 0:
             return DiscreteGaussian(_ratio(variance, argument=argument), square)
+        case {"one_radius": scale, "l1": int(l1), **rest} if not rest and l1 > 0:
+            return OneRadius(_ratio(scale, argument=argument), l1)
         case {"selection": named, "epsilon_squared": square, **rest} if not rest:
             for rule in _RULES:
                 if rule == named:

@@ -71,6 +71,19 @@ COUNTED: list[tuple[Query, Effort]] = [
         GroupedTablesQuery("pure", "replace", PAIRS, tables=((), (0, 1), (2,)), weights=(1, 1, 1), loss="1"),
         Effort(9, 3, 9, 9),
     ),
+    # Of the tables that share a radius the second, of 2·2·2·4 cells, takes half as many draws again.
+    (
+        GroupedTablesQuery(
+            "pure",
+            "replace",
+            tuple(Grouping(a, ()) for a in (0, 2, 3, 4)),
+            tables=((0,), (0, 1, 2, 3), (1, 2)),
+            weights=(1, 1, 1),
+            loss="1",
+            radii=(1, 1),
+        ),
+        Effort(9, 3, 42, 42 + 16),
+    ),
     (CHOICE, Effort(9, 2, 6 + 6 + 4 + 2 * 3, 2 + 2)),
     (msgspec.structs.replace(CHOICE, look="1"), Effort(9, 2, 6 + 6 + 4, 2)),
 ]

@@ -27,6 +27,7 @@ from panbayes.consortium.agreement.strategies import adaptive as agreement
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.agreement.terms import Choices
 from panbayes.consortium.analyst.adaptive.belief import Belief
+from panbayes.consortium.analyst.adaptive.hidden import no_surer_than_noise
 from panbayes.consortium.analyst.adaptive.offers import pairs
 from panbayes.consortium.analyst.adaptive.replicates import draw_replicates
 from panbayes.consortium.analyst.federation import Federation
@@ -232,19 +233,42 @@ def test_it_abstains_where_the_noise_would_win() -> None:
     assert network.privacy.loss == study("1/500").grant
 
 
-@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+@pytest.mark.parametrize(
+    ("adjacency", "delta", "added"),
+    [("replace", Fraction(0), True), ("add-remove", Fraction(0), False), ("replace", Fraction(1, 10**9), True)],
+)
 def test_replicates_know_whether_single_attributes_were_added_up(
-    delta: Fraction, monkeypatch: pytest.MonkeyPatch
+    adjacency: Adjacency, delta: Fraction, added: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Balanced noise of one radius adds up by itself, Gaussian noise is made to, and other noise does not."""
     told: list[object] = []
 
     def drawn(*given: Any, added_up: bool, **others: Any) -> Replicates:
         told.append(added_up)
         return draw_replicates(*given, added_up=added_up, **others)
 
-    monkeypatch.setattr("panbayes.consortium.analyst.strategies.adaptive.draw_replicates", drawn)
-    learn(study("1", "replace", delta), TRAINING, simulate=1)
-    assert told == [delta > 0]
+    monkeypatch.setattr("panbayes.consortium.analyst.adaptive.hidden.draw_replicates", drawn)
+    learn(study("1", adjacency, delta), TRAINING, simulate=1)
+    assert told == [added]
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "delta", "alone"),
+    [("add-remove", Fraction(1, 10**9), True), ("replace", Fraction(1, 10**9), False), ("replace", Fraction(0), False)],
+)
+def test_single_attributes_are_held_to_their_noise_where_nothing_else_tells_of_them(
+    adjacency: Adjacency, delta: Fraction, alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Centred tables do not; whole ones know them better than their own noise."""
+    told: list[Belief] = []
+
+    def held(belief: Belief) -> Belief:
+        told.append(belief)
+        return no_surer_than_noise(belief)
+
+    monkeypatch.setattr("panbayes.consortium.analyst.adaptive.hidden.no_surer_than_noise", held)
+    learn(study("1", adjacency, delta), TRAINING, simulate=1)
+    assert len(told) == alone
 
 
 def test_centred_tables_share_the_grant_by_the_noise_that_counts() -> None:
@@ -443,7 +467,7 @@ def test_three_uneven_holders_are_offered_their_parts_and_pay_for_what_they_were
             groups = question.query.groupings
             sets = {tuple(groups[g].attribute for g in found.axes) for found in question.query.candidates}
             rounds.setdefault(question.round, {})[name] = sets
-    assert set().union(*rounds[3].values()) == set(combinations(range(len(SIZES)), 2))
+    assert set().union(*rounds[4].values()) == set(combinations(range(len(SIZES)), 2))
     for dealt in rounds.values():
         every = [members for sets in dealt.values() for members in sets]
         assert len(every) == len(set(every))
@@ -470,22 +494,22 @@ def test_in_turns_a_holder_knows_what_others_took_and_is_offered_the_rest(
         if isinstance(question.query, TableChoiceQuery) and question.query.expected is not None:
             rounds.setdefault(question.round, []).append((name, question.query))
     sets = {number: [offered(query) for _, query in queries] for number, queries in rounds.items()}
-    assert [name for name, _ in rounds[3]] == list("abc")[: len(rounds[3])]
-    assert len(rounds[3]) > 1
-    assert [query.rule for _, query in rounds[3]] == ["forest"] * len(rounds[3])
-    assert rounds[3][0][1].taken == ()
-    for (_, before), (_, after) in pairwise(rounds[3]):
+    assert [name for name, _ in rounds[4]] == list("abc")[: len(rounds[4])]
+    assert len(rounds[4]) > 1
+    assert [query.rule for _, query in rounds[4]] == ["forest"] * len(rounds[4])
+    assert rounds[4][0][1].taken == ()
+    for (_, before), (_, after) in pairwise(rounds[4]):
         assert set(after.taken) >= set(before.taken)
         assert len(after.taken) > len(before.taken)
         assert not set(after.taken) & offered(after)
-    assert sets[3][0] == set(combinations(range(len(SIZES)), 2))
-    assert all(later <= earlier for earlier, later in pairwise(sets[5]))
-    assert all(not query.taken for number in rounds if number > 3 for _, query in rounds[number])
-    for number in set(rounds) - {3, 5}:
+    assert sets[4][0] == set(combinations(range(len(SIZES)), 2))
+    assert all(later <= earlier for earlier, later in pairwise(sets[6]))
+    assert all(not query.taken for number in rounds if number > 4 for _, query in rounds[number])
+    for number in set(rounds) - {4, 6}:
         every = [members for found in sets[number] for members in found]
         assert len(every) == len(set(every)), "dealt out"
     assert paid(network) == [asked_for(wire, name) for name in CUTS]
-    trips = sum(len(found) if number in (3, 5) else 1 for number, found in rounds.items())
+    trips = sum(len(found) if number in (4, 6) else 1 for number, found in rounds.items())
     assert trips + 8 <= agreed.plan.round_trips(3) == 16
 
 

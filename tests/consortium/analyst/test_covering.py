@@ -23,6 +23,7 @@ from panbayes.consortium.analyst.adaptive.covering import (
     shares,
 )
 from panbayes.consortium.analyst.adaptive.division import TOTAL, Division, Grant
+from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
@@ -48,7 +49,9 @@ def price(here: Grant, sizes: tuple[int, ...], *, total: float, holders: int) ->
             if attribute in [a for a, _ in axes]:
                 part = Fraction(root / sum(roots)).limit_denominator(10**6)
                 added = math.prod(shape_of(axes)) // size
-                weights.append(1 / (added * here.law(part, holders=holders).deviation ** 2))
+                cells, tables = math.prod(shape_of(axes)), round(sum(roots) / root)
+                law = here.law(part, holders=holders, tables=tables, cells=cells)
+                weights.append(1 / (added * law.deviation**2))
         bits += size * (size - 1) / sum(weights) / (2 * math.log(2) * total**2)
     return bits
 
@@ -118,14 +121,14 @@ def test_the_variance_of_a_margin_is_that_of_the_best_mean_of_sums() -> None:
 
 def test_the_bits_of_margins_by_hand() -> None:
     """Two binary attributes: one block, a margin adds two cells, Σ 2·1·2·v/(2·ln 2·n²) over both."""
-    asked: list[float] = []
+    asked: list[tuple[float, int]] = []
 
-    def variance(share: float) -> float:
-        asked.append(share)
+    def variance(share: float, cells: int) -> float:
+        asked.append((share, cells))
         return 50.0
 
     assert noise_of_margins((2, 2), variance, total=1_000.0) == pytest.approx(4 * 50 / (math.log(2) * 1e6))
-    assert asked == [1.0]
+    assert asked == [(1.0, 4)]
 
 
 @pytest.mark.parametrize("sizes", [SYNTHETIC, (2,) * 12, (3, 2, 2, 4), (2,) * 16])
@@ -137,9 +140,9 @@ def test_blocks_are_measured_by_the_rule_that_the_module_states(sizes: tuple[int
         for holders in (1, 3, 10, 20):
             for total in np.geomspace(3e2, 1e6, 12).tolist():
                 found = Division.of(here, sizes, total=total, holders=holders, look_first=look)
-                law = here.law(Fraction(1, len(sizes)), holders=holders)
+                law = NoiseLaw.of(here.event(Fraction(1, len(sizes))), holders=holders)
                 bits = price(here, sizes, total=total, holders=holders)
-                telling = total / holders >= 12 * here.law(Fraction(3, 100)).deviation
+                telling = total / holders >= 12 * NoiseLaw.of(here.event(Fraction(3, 100))).deviation
                 if total / (law.deviation * math.sqrt(sum(sizes) / len(sizes))) < 5:
                     assert not found.blocks
                     assert not found.rounds

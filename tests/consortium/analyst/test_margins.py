@@ -77,9 +77,12 @@ def test_the_law_of_a_cell_is_that_of_the_sum_it_is(shape: tuple[int, ...], gaus
     law = NoiseLaw(gaussian, ((20.0, 2), (5.0, 1)))
     found = law_without_margins(law, shape)
     expected = sorted(
-        (round(scale * abs(weight), 9)) for weight in weights(shape) for scale, times in law.parts for _ in range(times)
+        (round(scale * abs(weight), 9))
+        for weight in weights(shape)
+        for scale, times in law.parts
+        for _ in range(int(times))
     )
-    assert sorted(round(scale, 9) for scale, times in found.parts for _ in range(times)) == [
+    assert sorted(round(scale, 9) for scale, times in found.parts for _ in range(int(times))) == [
         scale for scale in expected if scale
     ]
     assert found.deviation**2 == pytest.approx(law.deviation**2 * part_without_margins(shape))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tracemalloc
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
 from typing import Literal
@@ -275,6 +276,69 @@ def test_rules_are_kept() -> None:
     assert sorted(taken(msgspec.structs.replace(every, taken=((0, 1),)), records)) == [0, 1, 2]
 
 
+def radii(groups: tuple[int, ...], query: GroupedTablesQuery | None = None) -> GroupedTablesQuery:
+    return msgspec.structs.replace(query or tables_query(), radii=groups)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_one_person_moves_each_table_of_a_radius_by_what_is_said_and_no_sum_that_is_public(
+    adjacency: Adjacency,
+) -> None:
+    """Exhaustive over all tables of three records; whole counts, of which no noise is drawn cell by cell."""
+    query = tables_query(loss=EXACT, adjacency=adjacency)
+    said = TableSensitivity.of(adjacency=adjacency).l1
+    most = 0
+    for one, other in neighbours(3, adjacency):
+        moved = tables(query, one) - tables(query, other)
+        of_each = [moved[:1], moved[1:3], moved[3:9], moved[9:]]
+        most = max(most, *(int(np.abs(table).sum()) for table in of_each))
+        assert [int(table.sum()) for table in of_each] == [0 if adjacency == "replace" else -1] * 4
+    assert most == said
+
+
+def test_a_table_may_share_a_radius_whose_own_noise_would_not_be_served() -> None:
+    """Its own millionth of the loss calls for a scale of more than 2³¹, that of all four for 2."""
+    query = tables_query(weights=(1, 2**31 - 1, 2**31 - 1, 2**31 - 1))
+    with pytest.raises(InputError, match="found too little"):
+        check(query, SCHEMA, 10)
+    check(radii((4,), query), SCHEMA, 10)
+
+
+def test_checking_radii_takes_time_in_proportion_to_their_number() -> None:
+    """How often the weights are gone through as a whole does not depend on how many groups there are."""
+
+    class Counted(tuple[int, ...]):
+        passes = 0
+
+        def __iter__(self) -> Iterator[int]:
+            Counted.passes += 1
+            return super().__iter__()
+
+    passes = []
+    for groups in ((4,), (1, 1, 1, 1)):
+        query = msgspec.structs.replace(tables_query(), weights=Counted((1, 1, 1, 1)), radii=groups)
+        Counted.passes = 0
+        check(query, SCHEMA, 10)
+        passes.append(Counted.passes)
+    assert passes[0] == passes[1]
+
+
+def test_tables_of_a_radius_may_have_so_many_cells_and_no_more() -> None:
+    for values, allowed in ((32, True), (33, False)):
+        schema = Schema(
+            "s", (Attribute("a", categories=tuple(range(16))), Attribute("b", categories=tuple(range(values))))
+        )
+        query = GroupedTablesQuery(
+            "pure", "replace", (Grouping(0, ()), Grouping(1, ())), ((1,), (0, 1)), (1, 1), "1", radii=(2,)
+        )
+        if allowed:
+            check(query, schema, 10)
+            continue
+        with pytest.raises(InputError, match="radii: found a table of 528 cells; give tables of at most 512"):
+            check(query, schema, 10)
+        check(msgspec.structs.replace(query, radii=(1,)), schema, 10)
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [
@@ -300,6 +364,12 @@ def test_rules_are_kept() -> None:
         (choice_query((0,) * 6, taken=((9, 0),)), "not in the schema"),
         (choice_query((0,) * 6, taken=((0, 2),)), "not in the schema"),
         (choice_query((0,) * 6, taken=((2, 0),)), "not in the schema"),
+        (radii((1,), tables_query(privacy="zcdp")), "radii.*not of pure privacy"),
+        (radii((1,), msgspec.structs.replace(tables_query(), centred=True)), "radii.*centred"),
+        (radii((3, 2)), "5 tables of 4"),
+        (radii((4,), tables_query(loss="1/10000000000")), "found too little: .* noise of scale"),
+        (radii((1,), tables_query(weights=(1, 1, 1, 2**31 - 1))), "found too little: .* noise of scale"),
+        (radii((4,), tables_query(loss="2100000")), "found too much: .* noise of scale"),
         (msgspec.structs.replace(choice_query((0,) * 6), privacy="none"), "a class of privacy that is not known"),
         (msgspec.structs.replace(tables_query(), privacy="none"), "a class of privacy that is not known"),
     ],

@@ -8,6 +8,7 @@ that is off by any factor fails, and so does a draw too few or too many.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -90,6 +91,9 @@ class KeptNoise:
 
     def discrete_gaussian(self, size: int, *, variance: Fraction) -> NDArray[np.int64]:
         return self._numbers("gaussian", size, variance)
+
+    def one_radius(self, sizes: Sequence[int], *, scale: Fraction, balanced: bool) -> NDArray[np.int64]:
+        return self._numbers("balanced radius" if balanced else "radius", sum(sizes), scale)
 
     def bernoulli(self, size: int, *, probability: Fraction) -> NDArray[np.bool_]:
         raise AssertionError(f"no query tosses {size} coins of {probability}")
@@ -180,6 +184,30 @@ def test_each_grouped_table_gets_the_noise_of_its_own_weight(
     assert_every_cell_has_its_own(unpack_cells(found.cells), flat, flat.size)
     # Which draw went where: the tables of weight 1 (the total, and the pair) had the first 1 + 6, and so on.
     assert added.tolist() == [1000, 1009, 1010, *range(1001, 1007), 1007, 1008]
+
+
+@each_unit
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_tables_that_share_a_radius_get_the_noise_of_all_their_weights(
+    adjacency: Adjacency, max_records: int | None
+) -> None:
+    """The total and the attribute share one with 4/7 of the loss, the pair has one with 1/7, the last table none.
+
+    Neighbours have as many records where one is replaced by another; a person may have fewer than another, though.
+    """
+    loss, records = Fraction(1, 5), max_records or 1
+    query = msgspec.structs.replace(tables_query("pure", adjacency, loss), radii=(2, 1))
+    drawn, found = drawn_for(query, max_records)
+    radius = "balanced radius" if adjacency == "replace" and max_records is None else "radius"
+    moved = MOVES[adjacency] * records
+    assert drawn == [
+        (radius, 1 + 2, moved / (loss * 4 / 7)),
+        (radius, 6, moved / (loss * 1 / 7)),
+        ("laplace", 2, moved / (loss * 2 / 7)),
+    ]
+    assert isinstance(found, GroupedTablesAnswer)
+    flat = np.concatenate([*exact([(), (0,), (1, 0)]), np.bincount(CODES[3] % 2)])
+    assert (unpack_cells(found.cells) - flat).tolist() == list(range(1000, 1011))
 
 
 @each_unit

@@ -47,6 +47,9 @@ USEFUL: Final = ModelQuery(3, 4, "4", "F", "exponential", "1/2", "3/2", clip=Fal
 
 GROUPINGS: Final = (Grouping(0, ()), Grouping(300, (0, 1, 0, 2)))
 TABLES: Final = GroupedTablesQuery("zcdp", "add-remove", GROUPINGS, ((), (0,), (1, 0)), (1, 2, 3), "1/200")
+SHARED: Final = GroupedTablesQuery(
+    "pure", "replace", GROUPINGS, ((0,), (1,), (1, 0), ()), (2, 2, 3, 1), "1/200", radii=(2, 1)
+)
 FORMER_CHOICE: Final = FormerChoiceQuery(
     "pure",
     "replace",
@@ -83,6 +86,7 @@ QUERIES: Final[dict[str, Query]] = {
     "choices": CHOICES,
     "choices-target": TARGETED,
     "linear": LINEAR_VOTE,
+    "tables-radii": SHARED,
 }
 QUESTIONS: Final[dict[str, Question]] = {
     f"question-{name}": question(query, study=STUDY, round_number=number)
@@ -161,6 +165,8 @@ queries: st.SearchStrategy[Query] = st.one_of(
         st.lists(axes, min_size=1, max_size=4).map(tuple),
         st.lists(st.integers(1, 2**31 - 1), min_size=1, max_size=4).map(tuple),
         ratios,
+        st.booleans(),
+        st.lists(st.integers(1, 100_000), max_size=3).map(tuple),
     ),
     st.builds(
         TableChoiceQuery,

@@ -56,7 +56,7 @@ QUERIES_ON_THE_WIRE = {
     "counts": ("sets", "epsilon", "clip"),
     "vote": ("placed", "degree", "score", "mechanism", "epsilon"),
     "model": ("first", "degree", "theta", "score", "mechanism", "structure_epsilon", "tables_epsilon", "clip"),
-    "tables": ("privacy", "adjacency", "groupings", "views", "weights", "loss", "centred"),
+    "tables": ("privacy", "adjacency", "groupings", "views", "weights", "loss", "centred", "radii"),
     "choice": (
         "privacy",
         "adjacency",
@@ -119,7 +119,7 @@ def test_golden_questions_say_the_same_without_our_types(name: str) -> None:
     assert sorted(plain) == ["id", "query", "round", "study"]
     tag = plain["query"].pop("type")
     assert tag == name.partition("-")[0] == kind_of(examples.QUERIES[name])
-    without = {"choices": {"target"}, "tables": {"centred"}}.get(name, set())
+    without = {"choices": {"target"}, "tables": {"centred", "radii"}, "tables-radii": {"centred"}}.get(name, set())
     assert set(plain["query"]) == set(QUERIES_ON_THE_WIRE[tag]) - without, "no target, nothing centred: no word of it"
 
 

@@ -6,7 +6,8 @@ What a question asks for is counted in four numbers, each a function of the ques
 ``length``  bytes of the question: reading and checking it
 ``tables``  tables that are counted, each by going through all records
 ``cells``   cells of those tables, and candidates that are compared, for every choice among them
-``draws``   values that are drawn: noisy cells, looks and choices
+``draws``   values that are drawn: noisy cells, looks and choices; a cell of a table of k cells that shares a radius
+            counts as 1 + k/64 of them
 =========== ==================================================================================================
 
 With *n* records and *N* attributes the promise is::
@@ -20,10 +21,11 @@ the bound that the holder declares takes its place.
 What the study does not ask for at all is refused unseen, and promised for by its length alone.
 
 Measured on two shared cores in November 2026 were 1.4 ns a record and table, 7 µs a Laplace and 13 µs a Gaussian draw,
-and 0.2 µs a value that is read. The constants for these are three to five times that, so that a slower or busier
-machine keeps its promises too. Those for what every answer takes, for a byte of the question and for a cell are set so
-that small questions fit into the shortest slots with room to spare. A promise that is too long costs waiting; one that
-is too short is an overrun (:mod:`panbayes.consortium.agent.slots`).
+5 to 350 µs a cell of a table of 4 to 512 cells that shares a radius, and 0.2 µs a value that is read. The constants for
+these are 1.5 to five times that, so that a slower or busier machine keeps its promises too. Those for what every
+answer takes, for a byte of the question and for a cell are set so that small questions fit into the shortest slots with
+room to spare. A promise that is too long costs waiting; one that is too short is an overrun
+(:mod:`panbayes.consortium.agent.slots`).
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from panbayes.consortium.agreement.limits import MAX_CELLS, cells_of_grouped, cells_of_largest
+from panbayes.consortium.agreement.limits import MAX_CELLS, cells_of_each, cells_of_grouped, cells_of_largest
 from panbayes.consortium.holder.query_checks import MAX_CANDIDATES
 from panbayes.consortium.protocol.queries import (
     GroupedTablesQuery,
@@ -55,6 +57,8 @@ CELL: Final = 2e-6
 DRAW: Final = 6e-5
 OPEN: Final = 2.0
 READ: Final = 1e-6
+SLOWER: Final = 64
+"""A cell of a table that shares a radius takes one draw more for so many cells of the table."""
 
 MOST: Final = 3600.0
 """Seconds that are promised at most: whoever asks for more makes an overrun, and not the others wait."""
@@ -89,7 +93,9 @@ def effort_of(query: Query | None, schema: Schema, *, length: int) -> Effort:
             return _model(query, sizes, length)
         case GroupedTablesQuery():
             found = cells_of_grouped(query.tables, query.groupings, sizes) or 0
-            return _bounded(length, len(query.tables), found, found)
+            shared = cells_of_each(query.tables[: sum(query.radii)], query.groupings, sizes) or []
+            slower = sum(cells**2 // SLOWER for cells in shared)
+            return _bounded(length, len(query.tables), found, found + slower)
         case TableChoiceQuery():
             tables = [candidate.axes for candidate in query.candidates]
             found = cells_of_grouped(tables, query.groupings, sizes) or 0

@@ -18,7 +18,7 @@ from typing import Final
 from panbayes.consortium.protocol.codec import MAX_BYTES
 from panbayes.consortium.protocol.queries import Grouping
 
-__all__ = ["MAX_CELLS", "cells_of_all", "cells_of_grouped", "cells_of_largest", "cells_text"]
+__all__ = ["MAX_CELLS", "cells_of_all", "cells_of_each", "cells_of_grouped", "cells_of_largest", "cells_text"]
 
 MAX_CELLS: Final = (MAX_BYTES - 2**20) // 8
 """Cells of one answer at most: with eight bytes for each, it fits into a message."""
@@ -54,16 +54,24 @@ def cells_of_largest(sizes: Sequence[int], length: int) -> int:
 def cells_of_grouped(
     tables: Sequence[tuple[int, ...]], groupings: Sequence[Grouping], sizes: Sequence[int]
 ) -> int | None:
-    """Return the cells of tables of grouped values; None if one names what there is not.
+    """Return the cells of all tables of grouped values; None if one names what there is not.
 
     >>> cells_of_grouped([(), (0,), (0, 1)], [Grouping(0, ()), Grouping(1, (0, 1, 0))], (4, 3))
     13
     >>> cells_of_grouped([(1,)], [Grouping(0, ())], (4, 3)) is None
     True
     """
+    found = cells_of_each(tables, groupings, sizes)
+    return None if found is None else sum(found)
+
+
+def cells_of_each(
+    tables: Sequence[tuple[int, ...]], groupings: Sequence[Grouping], sizes: Sequence[int]
+) -> list[int] | None:
+    """Return the cells of every table of grouped values; None if one names what there is not."""
     if any(grouping.attribute >= len(sizes) for grouping in groupings):
         return None
     groups = [max(found.groups) + 1 if found.groups else sizes[found.attribute] for found in groupings]
     if max((number for axes in tables for number in axes), default=-1) >= len(groups):
         return None
-    return sum(prod(groups[number] for number in axes) for axes in tables)
+    return [prod(groups[number] for number in axes) for axes in tables]

@@ -44,14 +44,15 @@ def moved_by_one(query: GroupedTablesQuery | TableChoiceQuery, schema: Schema) -
 
 def check_groupings(groupings: Sequence[Grouping], schema: Schema) -> list[int]:
     """Refuse groupings that do not fit the schema; return the number of groups of each."""
+    values = schema.sizes
     for grouping in groupings:
-        if grouping.attribute >= len(schema):
+        if grouping.attribute >= len(values):
             raise bad("groupings", "an attribute that is not in the schema", f"give 0 to {len(schema) - 1}")
-        if grouping.groups and len(grouping.groups) != schema.sizes[grouping.attribute]:
+        if grouping.groups and len(grouping.groups) != values[grouping.attribute]:
             raise bad("groupings", "another number of values than the schema has", "give a group for every value")
         if grouping.groups and set(grouping.groups) != set(range(max(grouping.groups) + 1)):
             raise bad("groupings", "a group without values", "number the groups 0, 1, 2, …")
-    return [groups_in(grouping, schema.sizes) for grouping in groupings]
+    return [groups_in(grouping, values) for grouping in groupings]
 
 
 def check_axes(tables: Sequence[tuple[int, ...]], groupings: Sequence[Grouping], sizes: Sequence[int]) -> int:

@@ -10,7 +10,8 @@ query                       the holder answers with                   mechanism
 :class:`ParentChoiceQuery`  one (attribute, parents) pair             permute-and-flip, exponential
 :class:`LinearChoiceQuery`  the same, by a score that adds up         permute-and-flip, exponential
 :class:`ModelQuery`         a structure and its noisy tables          PrivBayes inside the holder
-:class:`GroupedTablesQuery` noisy tables of grouped values            discrete Laplace or Gaussian
+:class:`GroupedTablesQuery` noisy tables of grouped values            discrete Laplace or Gaussian,
+                                                                      noise of one radius
 :class:`TableChoiceQuery`   how many tables are worth measuring,      noisy scores, then
                             and which                                 permute-and-flip, exponential
 :class:`FormerChoiceQuery`  nothing new: earlier versions asked it
@@ -167,6 +168,9 @@ class GroupedTablesQuery(_Message, frozen=True, tag="tables", omit_defaults=True
     ``tables`` name the axes of each table among ``groupings``; ``privacy`` is the class of the loss. ``centred`` ones
     of two or more axes are without what their margins say, and times the number of their cells, so that they are whole
     numbers: K·c − Σᵢ kᵢ·mᵢ + (d − 1)·n for K cells, d axes of kᵢ groups with margins mᵢ, and n records.
+
+    ``radii`` are how many tables, one after another from the first, share a radius of noise, with the fractions of all
+    of them; under pure privacy and not centred. The tables after those are noisy cell by cell.
     """
 
     privacy: Name
@@ -176,6 +180,7 @@ class GroupedTablesQuery(_Message, frozen=True, tag="tables", omit_defaults=True
     weights: Annotated[tuple[Weight, ...], Meta(min_length=1, max_length=100_000)]
     loss: Ratio
     centred: bool = False
+    radii: Annotated[tuple[Annotated[int, Meta(ge=1, le=100_000)], ...], Meta(max_length=100_000)] = ()
 
 
 class TableCandidate(_Message, frozen=True, array_like=True):

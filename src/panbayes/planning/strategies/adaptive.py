@@ -77,7 +77,7 @@ def _marginals(plan: AdaptivePlan) -> float:
         fraction = float(plan.division.singles) + float(sum(r.singles for r in plan.rounds))
         if not plan.rounds:
             fraction += float(plan.left)
-        alone = plan.noise(fraction * plan.share(size)).deviation
+        alone = plan.noise_of_single(fraction, size).deviation
         if plan.division.concentrated:
             alone *= math.sqrt(max(1, size - 1) / size)  # what it lacks of the records is shared among its values
         weight, groups = 1 / alone**2, 0.0
@@ -152,7 +152,7 @@ def _spends(plan: AdaptivePlan) -> tuple[Spending, ...]:
     attributes, records = len(setting.sizes), setting.records
     mean = sum(setting.sizes) / attributes
     singles = plan.division.singles + (plan.left if not plan.rounds else 0)
-    found = [Spending("the number of records", grant.part(TOTAL), plan.noise(TOTAL).deviation, float(records))]
+    found = [Spending("the number of records", grant.part(TOTAL), plan.noise(TOTAL, cells=1).deviation, float(records))]
     if plan.division.first:
         found.append(Spending("a look whether attributes hang together", grant.part(plan.division.first)))
     if plan.blocks:
@@ -162,10 +162,12 @@ def _spends(plan: AdaptivePlan) -> tuple[Spending, ...]:
         found.append(Spending(what, grant.part(plan.division.blocks), noise, records / cells))
     else:
         what = f"tables of {attributes} single attributes" if attributes > 1 else "the table of the attribute"
-        noise = plan.noise(float(singles) / attributes).deviation
+        noise = plan.noise(float(singles) / attributes, tables=attributes, cells=max(2, round(mean))).deviation
         found.append(Spending(what, grant.part(singles), noise, records / mean))
     for number, one in enumerate(plan.rounds, start=1 if plan.blocks else 0):
         tables = f"about {round(one.tables)}, at most {one.most:,},"
+        if one.singles:
+            found.append(Spending("single attributes again", grant.part(one.singles)))
         found.append(Spending(f"round {number + 1}: choices of tables", grant.part(one.choosing)))
         if not one.measuring:
             continue
@@ -174,9 +176,8 @@ def _spends(plan: AdaptivePlan) -> tuple[Spending, ...]:
         what = f"round {number + 1}: {tables} tables of groups"
         deviation = law.deviation * plan.part_of_noise(groups)
         found.append(Spending(what, grant.part(one.measuring), deviation, records / math.prod(groups)))
-        again = one.singles + one.again
-        if again:
-            found.append(Spending(f"round {number + 1}: known tables again", grant.part(again)))
+        if one.again:
+            found.append(Spending(f"round {number + 1}: known tables again", grant.part(one.again)))
     if plan.left and plan.rounds:
         found.append(Spending("known tables again", grant.part(plan.left)))
     return tuple(found)
@@ -186,14 +187,18 @@ def _everything(setting: Setting) -> Forecast:
     plan, public = AdaptivePlan(setting), setting.study.plan
     sizes, attributes = sum(setting.sizes), len(setting.sizes)
     closing = 1 if plan.left and plan.rounds else 0
-    trips = 2 + bool(plan.division.first) + sum(found.trips for found in plan.rounds) + closing
-    messages = 2 + bool(plan.division.first) + sum(1 + bool(r.measuring) for r in plan.rounds) + closing
+    before = plan.division.before and any(found.singles for found in plan.rounds)
+    begun = 2 + bool(plan.division.first) + before
+    trips = begun + sum(found.trips for found in plan.rounds) + closing
+    messages = begun + sum(1 + bool(r.measuring) for r in plan.rounds) + closing
     width = cell_bytes(setting.each)
     cells = float(sum(math.prod(shape_of(axes)) for axes in plan.blocks) or sizes)
     sent = messages * 450.0 + cells * width + _BLOCK * len(plan.blocks)
     seconds = STARTING
     if plan.blocks:
         seconds += 2 * _FIT + _FIT_JOINT * math.prod(setting.sizes)
+    if before:
+        sent += sizes * width
     if plan.division.first:
         sent += _CANDIDATE * math.comb(attributes, 2)
     if plan.blocks and closing:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from panbayes.exact.bounds import root_above
 from panbayes.privacy.adjacency import TableSensitivity
-from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, Selection, Together
+from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, OneRadius, Selection, Together
 from panbayes.privacy.loss import Loss
 
 __all__ = ["NOTHING", "Pure"]
@@ -59,9 +59,9 @@ class Pure(Loss):
         return self.times(size)
 
     def of_event(self, event: Event) -> Pure | None:
-        """Return Δ₁/b of Laplace noise and 2Δ/b of a selection; Gaussian noise has no pure ε."""
+        """Return Δ₁/b of Laplace noise or noise of one radius, 2Δ/b of a selection; Gaussian noise has no pure ε."""
         match event:
-            case DiscreteLaplace():
+            case DiscreteLaplace() | OneRadius():
                 return Pure(event.l1 / event.scale)
             case Selection():
                 return Pure(root_above(event.epsilon_squared))

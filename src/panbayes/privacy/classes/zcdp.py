@@ -24,7 +24,7 @@ from typing import ClassVar, Final
 from panbayes.errors import InputError
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.classes.pure import Pure
-from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, Selection, Together
+from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, OneRadius, Selection, Together
 from panbayes.privacy.loss import Loss
 
 __all__ = ["MAX_DELTA", "ZeroConcentrated", "rho_for"]
@@ -86,12 +86,12 @@ class ZeroConcentrated(Loss):
     def of_event(self, event: Event) -> ZeroConcentrated:
         """Return the ρ of an event.
 
-        Gaussian noise has Δ₂²/(2σ²) (Canonne, Kamath and Steinke 2020, Theorem 4); Laplace noise is charged the
-        ε²/2 of its pure ε; the exponential mechanism has a loss of bounded range and ε²/8 (Cesar and Rogers 2021);
-        permute-and-flip has not, and is charged ε²/2 (errata 6).
+        Gaussian noise has Δ₂²/(2σ²) (Canonne, Kamath and Steinke 2020, Theorem 4); Laplace noise and noise of one
+        radius are charged the ε²/2 of their pure ε; the exponential mechanism has a loss of bounded range and ε²/8
+        (Cesar and Rogers 2021); permute-and-flip has not, and is charged ε²/2 (errata 6).
         """
         match event:
-            case DiscreteLaplace():
+            case DiscreteLaplace() | OneRadius():
                 return ZeroConcentrated((event.l1 / event.scale) ** 2 / 2)
             case DiscreteGaussian():
                 return ZeroConcentrated(event.l2_squared / (2 * event.variance))

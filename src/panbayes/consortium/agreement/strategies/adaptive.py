@@ -43,7 +43,7 @@ ROUNDS: Final = 5
 """Rounds at most: in each, tables are chosen and then measured."""
 
 TABLES: Final = 2 + ROUNDS
-"""Sets of tables that are measured: the total, single attributes, and in every round."""
+"""Sets of tables that are measured: the total, single attributes, and in every round; or these again, and one less."""
 
 TURNS: Final = 2
 """Rounds in which holders choose one after another, where the study has them take turns: the first ones."""

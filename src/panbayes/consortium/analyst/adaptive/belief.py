@@ -36,7 +36,7 @@ from panbayes.consortium.analyst.adaptive.estimation import (
     estimate_marginals,
     update_by_groups,
 )
-from panbayes.consortium.analyst.adaptive.margins import brought_to, law_without_margins, raked
+from panbayes.consortium.analyst.adaptive.margins import brought_to, law_of_sums, law_without_margins, raked
 from panbayes.consortium.analyst.adaptive.measurement import Measurement, averaged
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 
@@ -252,7 +252,7 @@ class Belief:
                 continue
             for axis, (attribute, count) in enumerate(table.axes):
                 sums = table.pooled.sum(axis=tuple(other for other in range(table.pooled.ndim) if other != axis))
-                error = table.pooled_law.deviation * math.sqrt(table.pooled.size / count)
+                error = law_of_sums(table.pooled_law, table.pooled.size, count).deviation
                 groups = self.nested[attribute].groups(count)
                 found[attribute] = update_by_groups(found[attribute], groups, sums, error, self.records)
         return tuple(found)

@@ -34,10 +34,12 @@ from typing import Final
 import numpy as np
 from scipy.special import chdtrc
 
+from panbayes.bayesnet.markov.field import shape_of
 from panbayes.bayesnet.markov.maxent import Effort
 from panbayes.consortium.analyst.adaptive.belief import Belief, Known
 from panbayes.consortium.analyst.adaptive.estimation import Estimate
-from panbayes.consortium.analyst.adaptive.measurement import Measurement, averaged
+from panbayes.consortium.analyst.adaptive.margins import law_of_sums
+from panbayes.consortium.analyst.adaptive.measurement import Measurement, mean_of_both
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 
 __all__ = ["interaction", "learned_from", "margin", "passing"]
@@ -63,20 +65,14 @@ def margin(measured: Sequence[Measurement], attributes: Sequence[int]) -> Measur
         one = Measurement(
             tuple(axis for axis in block.axes if axis[0] in attributes),
             {name: np.asarray(table.sum(axis=others)) for name, table in block.tables.items()},
-            block.law.summed(math.prod(block.axes[axis][1] for axis in others)),
+            law_of_sums(
+                block.law, math.prod(shape_of(block.axes)), math.prod(s for a, s in block.axes if a in attributes)
+            ),
         )
-        found = one if found is None else _mean(found, one)
+        found = one if found is None else mean_of_both(found, one)
     if found is None:
         raise ValueError(f"no block holds {tuple(attributes)}")
     return found
-
-
-def _mean(first: Measurement, second: Measurement) -> Measurement:
-    tables = {
-        name: averaged(table, first.law, second.tables[name], second.law)[0] for name, table in first.tables.items()
-    }
-    some = next(iter(first.tables.values()))
-    return Measurement(first.axes, tables, averaged(some, first.law, some, second.law)[1])
 
 
 def learned_from(belief: Belief, measured: Sequence[Measurement]) -> Belief:
@@ -140,4 +136,6 @@ def interaction(table: Known, belief: Belief) -> tuple[float, int]:
     )
     chance = belief.records * max(0.0, math.prod(1 - even for even in evens) - math.prod(uneven) - alone) / free
     noise = table.law.deviation**2 * (2 if belief.known else 1)
+    if table.law.balanced:  # all cells share the noise of one less
+        noise *= left.size / (left.size - 1)
     return float((left**2).sum()) / (noise + chance), free

@@ -233,7 +233,8 @@ class Choice:
 
     def _cost(self, name: str, tables: int) -> float:
         """Return what the noise of a cell costs the holder, in half records."""
-        law = self.grant.law(self.fraction * (1 - self.choosing) / tables, holders=len(self.records))
+        measuring = self.fraction * (1 - self.choosing)
+        law = self.grant.law(measuring / tables, holders=len(self.records), tables=tables)
         return self.price * law.deviation * self._share(name)
 
     def look(self, name: str) -> Fraction:

@@ -101,13 +101,13 @@ def margin_variance(blocks: Sequence[Axes], variances: Sequence[float], attribut
     return 1 / weight
 
 
-def noise_of_margins(sizes: Sequence[int], variance: Callable[[float], float], *, total: float) -> float:
+def noise_of_margins(sizes: Sequence[int], variance: Callable[[float, int], float], *, total: float) -> float:
     """Return the bits that noise costs single attributes if blocks have all of the grant.
 
     A cell of c of n records with noise of variance v costs v/(2·ln 2·n·c) bits; counts are taken for even. ``variance``
-    tells that of a cell of a table at a part of the grant.
+    tells that of a cell of a table at a part of the grant, with so many cells.
     """
     blocks = covering(tuple(sizes))
-    variances = [variance(share) for share in shares(blocks)]
+    variances = [variance(share, math.prod(shape_of(axes))) for share, axes in zip(shares(blocks), blocks, strict=True)]
     margins = (size * (size - 1) * margin_variance(blocks, variances, (a,)) for a, size in enumerate(sizes))
     return sum(margins) / (2 * math.log(2) * max(total, 1.0) ** 2)

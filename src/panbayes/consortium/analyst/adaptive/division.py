@@ -2,7 +2,7 @@
 
 Let n be the (noisy) number of records, N the number of attributes, k̄ the mean domain size and σ the standard deviation
 of a count, summed over all holders, if the whole grant were divided evenly among N tables. How much can be learned is a
-question of signal and noise, the level
+question of signal and noise (that of cells by themselves, also where tables will share a radius of it), the level
 
     t = ln(u/10)/ln 30, clipped to [0, 1], with u = n / (σ·√k̄), half as large again under zCDP.
 
@@ -11,20 +11,23 @@ question of signal and noise, the level
 ====================== =================================================== ==================================
 total                  1/200                                               1/200
 a first look, if       3/100, 5·E > 0.03                                   3/100, E·(1/s² − 1) > 0.03
-single attributes      e + (s − e)·(1 − t/0.35)₊ of the rest, s = 0.4 + 0.5·[(k̄ − 3)/7]; all of it if u < 5
-… at a high level, e   0.1                                                 0.12 + 0.25·[(k̄ − 7)/5]
+single attributes      e + (s − e)·(1 − t/a)₊ of the rest, s = 0.4 + 0.5·[(k̄ − 3)/7]; all of it if u < 5
+… at a high level, e   0.1, a = 0.35                                       0.12 + 0.1·v + 0.2·[(k̄ − 7)/5], a = 0.5
 rounds                 2 + 3·t                                             1 + 2·t
 each round             0.8 − 0.3·t − 0.15·c of what is left                1 − 0.2·t of what is left
-of a round: choices    27 % − 12 %·c                                       40 %
+of a round: choices    27 % − 12 %·c                                       40 % − 10 %·v
 ====================== =================================================== ==================================
 
-with c = (t − 0.6)/0.3, [ ] and c clipped to [0, 1]: where noise is low, choices are sure for less, and what the first
-rounds leave measures in the end, evenly, what turned out to be worth it.
+with c = (t − 0.6)/0.3, v = (k̄ − 3)/3, [ ], c and v clipped to [0, 1]: where noise is low, choices are sure for less,
+and what the first rounds leave measures in the end, evenly, what turned out to be worth it.
 
 (x₊ is x or 0, [x] is x clipped to [0, 1]; numbers of rounds are rounded.) Under zCDP a thing may as well be measured
 twice, half at a time; under pure privacy that doubles the variance. So zCDP begins with little for single attributes
-and adds more with the tables of the first round, as far as their estimates turn out to need it (:meth:`Division.more`),
-and more again where other tables are centred and tell nothing of them.
+and adds more, as far as their estimates turn out to need it (:meth:`Division.more`), and more again where other tables
+are centred and tell nothing of them. What holders choose is set against single attributes, and what these have wrong
+looks like a dependency of all their pairs; so they are measured again **before** anything is chosen. At the highest
+level, where there is a fifth round and noise is small, that is done with the tables of the first round instead, which
+saves a round trip.
 
 Let E be the bits that noise costs single attributes if they get the whole grant, Σ k·(k − 1)·σ²/(2·ln 2·n²), σ the
 deviation of a count of an attribute with k values. Where E is not small, to look for more than there is costs
@@ -71,11 +74,16 @@ from panbayes.consortium.agreement.strategies.adaptive import ROUNDS
 from panbayes.consortium.agreement.terms import Terms
 from panbayes.consortium.analyst.adaptive.covering import covering, is_small, noise_of_margins
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
+from panbayes.consortium.analyst.adaptive.radii import Sharing, sharing
+from panbayes.consortium.analyst.adaptive.shares import alone
 from panbayes.privacy.adjacency import Adjacency, TableSensitivity
-from panbayes.privacy.events import DiscreteGaussian, Event
+from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event
 from panbayes.privacy.loss import Loss
 
-__all__ = ["TOTAL", "Division", "Grant"]
+__all__ = ["TOTAL", "TYPICAL", "Division", "Grant"]
+
+TYPICAL: Final = 16
+"""Cells of a table, where it is not known how many it will have."""
 
 TOTAL: Final = Fraction(1, 200)
 """The fraction for the noisy total, the first thing asked for."""
@@ -83,6 +91,9 @@ TOTAL: Final = Fraction(1, 200)
 _CHOOSING: Final = Fraction(27, 100)
 _CHOOSING_PURELY: Final = Fraction(40, 100)
 """The fraction of a round for the look and the choices; the rest is for measuring."""
+
+_LESS_CHOOSING_PURELY: Final = 10
+"""So many hundredths less are for choices, as attributes go from three to six values in the mean."""
 
 _LESS_CHOOSING: Final = 12
 _LESS_SPENDING: Final = 0.15
@@ -93,8 +104,14 @@ from 0.6 to 0.9."""
 
 _MORE: Final = 0.28
 _MORE_ALONE: Final = 0.3
-"""How much of the grant single attributes get for the root of the bits their noise costs; and at least for the fifth
-root, where other tables are centred and tell nothing of them."""
+_MORE_LOUD: Final = 0.36
+"""How much of the grant single attributes get for the root of the bits their noise costs; and at least for powers of
+0.2 and 0.3 of them, where other tables are centred and tell nothing of them."""
+
+_LEAST_FROM: Final = 0.35
+_MOST_AGAIN: Final = Fraction(3, 5)
+_MOST_AGAIN_AT_LOW_LEVELS: Final = Fraction(1, 2)
+"""From this level on they begin with the least under zCDP; again they get at most so much of what is left."""
 
 _FIRST: Final = Fraction(3, 100)
 """The fraction for the first look."""
@@ -125,16 +142,21 @@ _MILLIONTHS: Final = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a study grants, and who counts as a neighbour: the noise of any fraction follows."""
+    """What a study grants, and who counts as a neighbour: the noise of any fraction follows.
+
+    Tables are ``balanced`` if all neighbours have as many records; how many is public then.
+    """
 
     loss: Loss
     adjacency: Adjacency
     max_records: int = 1
+    balanced: bool = False
 
     @classmethod
     def of(cls, terms: Terms) -> Grant:
         """Read it off a study."""
-        return cls(terms.grant, terms.adjacency, terms.max_records)
+        balanced = terms.adjacency == "replace" and terms.schema.unit is None
+        return cls(terms.grant, terms.adjacency, terms.max_records, balanced)
 
     @property
     def moved(self) -> TableSensitivity:
@@ -159,8 +181,23 @@ class Grant:
         together = TableSensitivity(one.l1 * tables, one.l2_squared * tables)
         return self.loss.part(fraction * tables).tables_event(together)
 
-    def law(self, fraction: Fraction, *, holders: int = 1) -> NoiseLaw:
-        """Return the law of the noise of a cell of one table at a ``fraction``, added up over ``holders``."""
+    def sharing(self, fraction: Fraction, cells: Sequence[int], weights: Sequence[int]) -> tuple[Sharing, ...]:
+        """Return which tables of so many ``cells``, at a ``fraction`` divided by ``weights``, share a radius of noise.
+
+        Under zCDP none do: L2 pays for many tables less than for each of them already.
+        """
+        if not isinstance(self.event(Fraction(1)), DiscreteLaplace):
+            return ()
+        loss = self.loss.part(fraction)
+        return sharing(cells, weights, loss=loss, moved=self.moved.l1, balanced=self.balanced)
+
+    def law(self, fraction: Fraction, *, holders: int = 1, tables: int = 1, cells: int = TYPICAL) -> NoiseLaw:
+        """Return the law of the noise of a cell of one of ``tables`` like tables, each at a ``fraction``.
+
+        Each has so many ``cells``; counts are added up over ``holders``.
+        """
+        for group in self.sharing(fraction * tables, [cells] * tables, [1] * tables):
+            return group.law(cells, holders=holders)
         return NoiseLaw.of(self.event(fraction), holders=holders)
 
 
@@ -184,17 +221,23 @@ class Division:
         Where there is a target no first look is taken: what hangs together with it is worth knowing at some cost.
         """
         attributes = len(sizes)
-        law = grant.law(Fraction(1, attributes), holders=holders)
         mean = sum(sizes) / attributes
+        law = NoiseLaw.of(grant.event(Fraction(1, attributes)), holders=holders)
         signal = max(total, 1.0) / (law.deviation * math.sqrt(mean)) * (_CONCENTRATED if law.gaussian else 1.0)
         if signal < _LEAST or attributes < 2:
             return cls(
-                0.0, Fraction(0), 1 - TOTAL, 0, _choosing(0.0, concentrated=law.gaussian), law.gaussian, grant.centred
+                0.0,
+                Fraction(0),
+                1 - TOTAL,
+                0,
+                _choosing(0.0, mean, concentrated=law.gaussian),
+                law.gaussian,
+                grant.centred,
             )
         level = _clipped(math.log(signal / _START) / math.log(_RANGE))
-        choosing = _choosing(level, concentrated=law.gaussian)
-        high = 0.1 if law.gaussian else 0.12 + 0.25 * _clipped((mean - 7) / 5)
-        singles = high + (0.4 + 0.5 * _clipped((mean - 3) / 7) - high) * max(0.0, 1 - level / 0.35)
+        choosing = _choosing(level, mean, concentrated=law.gaussian)
+        high, until = (0.1, _LEAST_FROM) if law.gaussian else (_least_purely(mean), 0.5)
+        singles = high + (0.4 + 0.5 * _clipped((mean - 3) / 7) - high) * max(0.0, 1 - level / until)
         rounds = 2 + round(3 * level) if law.gaussian else 1 + round(2 * level)
         noise = _noise_of_singles(grant, sizes, total=total, holders=holders)
         risk = noise * (_RISK if law.gaussian else 1 / singles**2 - 1)
@@ -215,11 +258,12 @@ class Division:
     def _with_blocks(self, grant: Grant, sizes: Sequence[int], *, total: float, holders: int) -> Division:
         """Return the division of a small schema: with blocks if they are worth it, see the module."""
 
-        def variance(share: float) -> float:
-            return grant.law(Fraction(share).limit_denominator(_MILLIONTHS), holders=holders).deviation ** 2
+        def variance(share: float, cells: int) -> float:
+            part = Fraction(share).limit_denominator(_MILLIONTHS)
+            return grant.law(part, holders=holders, tables=max(1, round(1 / share)), cells=cells).deviation ** 2
 
         bits = noise_of_margins(sizes, variance, total=total)
-        telling = total / holders >= _TELLING * grant.law(_FIRST).deviation
+        telling = total / holders >= _TELLING * NoiseLaw.of(grant.event(_FIRST)).deviation
         if bits > (_BLOCKS_SEEN if self.first and telling else _BLOCKS):
             return self
         clear = bits <= _CLEAR_BLOCKS
@@ -228,43 +272,59 @@ class Division:
         blocks = _rounded(float((1 - TOTAL - first) * _LESS_FOR_BLOCKS)) if more else 1 - TOTAL - first
         return replace(self, first=first, singles=Fraction(0), rounds=1 + more, blocks=blocks)
 
+    @property
+    def before(self) -> bool:
+        """Whether single attributes are measured again before anything is chosen, if at all."""
+        return self.rounds < ROUNDS
+
     def spend(self, left: Fraction) -> Fraction:
         """Return what a round may spend of what is ``left``."""
         if not self.concentrated:
             return _rounded((1 - 0.2 * self.level) * float(left))
         return _rounded((0.8 - 0.3 * self.level - _LESS_SPENDING * _calm(self.level)) * float(left))
 
-    def more(self, bits: float) -> Fraction:
-        """Return what single attributes get once more, whose noise costs so many ``bits``.
+    def more(self, bits: float, *, left: Fraction) -> Fraction:
+        """Return what single attributes get once more, whose noise costs so many ``bits``, of what is ``left``.
 
         Noise of variance v costs v/(2·ln 2·n·c) bits in a cell of c of n records, so bits·share is what it costs per
         share. Their share becomes 0.1 + 0.28·√x, x = bits·share/0.1, if that is more than they had; where other tables
-        are centred, which are cheaper then and tell nothing of single attributes, at least 0.1 + 0.3·x^(1/5). It is
-        rounded to the hundredth, for last digits depend on the processor.
+        are centred, which are cheaper then and tell nothing of single attributes, at least 0.1 + 0.3·x^0.2, and from a
+        level of 0.35 on, where they began with the least, 0.1 + 0.36·x^0.3. It is rounded to the hundredth, for last
+        digits depend on the processor, and at most three fifths of what is left, half of it below that level.
         """
         if not self.concentrated or not self.rounds:
             return Fraction(0)
         share = float(self.singles)
         cost = bits * share / 0.1
-        wanted = max(_MORE * math.sqrt(cost), _MORE_ALONE * cost**0.2 if self.centred else 0.0)
+        wanted = _MORE * math.sqrt(cost)
+        begun_with_least = self.level >= _LEAST_FROM
+        if self.centred:
+            wanted = max(wanted, _MORE_ALONE * cost**0.2, _MORE_LOUD * cost**0.3 if begun_with_least else 0.0)
         found = min(max(0.0, 0.1 + wanted - share), 0.9 - share)
-        return Fraction(round(found * 100), 100)
+        most = _MOST_AGAIN if begun_with_least else _MOST_AGAIN_AT_LOW_LEVELS
+        return min(most * left, Fraction(round(found * 100), 100))
 
 
 def _noise_of_singles(grant: Grant, sizes: Sequence[int], *, total: float, holders: int) -> float:
-    """Return E: the bits that noise costs single attributes, whose share grows with the root of their size."""
-    roots = [math.sqrt(size) for size in sizes]
+    """Return E: the bits that noise costs single attributes, each at its part of the whole grant."""
+    whole = sum(map(alone, sizes))
     bits = 0.0
     for size, many in Counter(sizes).items():
-        law = grant.law(Fraction(math.sqrt(size) / sum(roots)).limit_denominator(10**6), holders=holders)
+        part = Fraction(alone(size) / whole).limit_denominator(_MILLIONTHS)
+        law = NoiseLaw.of(grant.event(part), holders=holders)
         bits += many * size * (size - 1) * law.deviation**2 / (2 * math.log(2) * max(total, 1.0) ** 2)
     return bits
 
 
-def _choosing(level: float, *, concentrated: bool) -> Fraction:
+def _least_purely(mean: float) -> float:
+    """Return e of the module under pure privacy, for attributes of so many values in the mean."""
+    return 0.12 + 0.1 * _clipped((mean - 3) / 3) + 0.2 * _clipped((mean - 7) / 5)
+
+
+def _choosing(level: float, mean: float, *, concentrated: bool) -> Fraction:
     """Return the fraction of a round for choices, to the hundredth."""
     if not concentrated:
-        return _CHOOSING_PURELY
+        return _CHOOSING_PURELY - Fraction(round(_LESS_CHOOSING_PURELY * _clipped((mean - 3) / 3)), 100)
     return _CHOOSING - Fraction(round(_LESS_CHOOSING * _calm(level)), 100)
 
 

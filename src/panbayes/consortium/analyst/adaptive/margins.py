@@ -33,6 +33,7 @@ __all__ = [
     "added_up",
     "adding_up",
     "brought_to",
+    "law_of_sums",
     "law_without_margins",
     "part_without_margins",
     "raked",
@@ -74,9 +75,13 @@ def part_without_margins(shape: Sequence[int]) -> float:
 def law_without_margins(law: NoiseLaw, shape: Sequence[int]) -> NoiseLaw:
     """Return the law of the noise of a cell without margins, where that of a cell of the table is ``law``.
 
-    Where an attribute has one group margins are all there is; then it stays as it is.
+    Where an attribute has one group margins are all there is; then it stays as it is. Balanced noise, which is the same
+    in all directions but that of the sum, keeps its form: k cells share the noise of k − 1.
     """
     cells = math.prod(shape)
+    if law.balanced:
+        part = part_without_margins(shape)
+        return law.scaled(math.sqrt(part * cells / (cells - 1))) if part else law
     parts = []
     for agree in product((False, True), repeat=len(shape)):
         many = math.prod(1 if same else size - 1 for same, size in zip(agree, shape, strict=True))
@@ -85,6 +90,15 @@ def law_without_margins(law: NoiseLaw, shape: Sequence[int]) -> NoiseLaw:
         if many and weight:
             parts += [(scale * abs(weight), times * many) for scale, times in law.parts]
     return NoiseLaw(law.gaussian, tuple(parts)) if parts else law
+
+
+def law_of_sums(law: NoiseLaw, cells: int, left: int) -> NoiseLaw:
+    """Return the law of the noise of a sum of cells, if all ``cells`` of a table are added up to so many ``left``.
+
+    k balanced cells share the noise of k − 1, so that of one of l sums is less by (1 − 1/l)/(1 − 1/k).
+    """
+    found = law.summed(cells / left)
+    return found.scaled(math.sqrt((1 - 1 / left) / (1 - 1 / cells))) if law.balanced and left > 1 else found
 
 
 def brought_to(table: FloatArray, expected: FloatArray) -> FloatArray:
@@ -97,10 +111,10 @@ def adding_up(table: Measurement, records: Mapping[str, float], *, variance: flo
 
     ``variance`` is that of the numbers of records. Noise of variance v in k cells becomes v·(1 − 1/k), and that of the
     number, 1/k² of it: a rare value is known as well by all records less those with the others. One of a single value
-    stays as it is.
+    stays as it is, and so does one whose noise is balanced.
     """
     cells = table.pooled.size
-    if cells == 1:
+    if cells == 1 or table.law.balanced:
         return table
     tables = {name: counts + (records[name] - float(counts.sum())) / cells for name, counts in table.tables.items()}
     left = 1 - 1 / cells + variance / (cells * table.law.deviation) ** 2

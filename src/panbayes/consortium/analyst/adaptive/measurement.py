@@ -13,7 +13,7 @@ from functools import cached_property
 from panbayes.bayesnet.markov.field import Axes
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 
-__all__ = ["Measurement", "averaged"]
+__all__ = ["Measurement", "averaged", "mean_of_both"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,3 +44,12 @@ def averaged(
     mine, theirs = first_law.deviation**2, second_law.deviation**2
     weight = theirs / (mine + theirs)
     return weight * first + (1 - weight) * second, first_law.scaled(weight).plus(second_law.scaled(1 - weight))
+
+
+def mean_of_both(first: Measurement, second: Measurement) -> Measurement:
+    """Return the mean of two measurements of one table, of every holder that answered both."""
+    tables = {
+        name: averaged(first.tables[name], first.law, table, second.law)[0] for name, table in second.tables.items()
+    }
+    some = next(iter(second.tables.values()))
+    return Measurement(first.axes, tables, averaged(some, first.law, some, second.law)[1])

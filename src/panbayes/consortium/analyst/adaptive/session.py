@@ -80,33 +80,42 @@ class Session:
         whole = sum(weighed)
         shapes = [shape_of(axes) for axes in tables]
         centred = [self._centred(axes) for axes in tables]
-        groupings, places = self._numbered(tables, nested)
+        shared = self.grant.sharing(fraction, [math.prod(shape) for shape in shapes], weighed)
+        groups = {place: group for group in shared for place in group.places}
+        order = [*groups, *(place for place in range(len(tables)) if place not in groups)]
+        groupings, places = self._numbered([tables[place] for place in order], nested)
         query = adaptive.tables(self.holders.study).ask(
             groupings=groupings,
             tables=places,
-            weights=tuple(weighed),
+            weights=tuple(weighed[place] for place in order),
             loss=ratio(self.grant.loss.part(fraction).amount),
             centred=any(centred),
+            radii=tuple(len(group.places) for group in shared),
         )
         asked = self.holders.names
         releases = self.holders.ask(query, round_number=round_number)
-        kinds = Counter(zip(weighed, centred, strict=True))
-        events = [
+        kinds = Counter((weighed[place], centred[place]) for place in order if place not in groups)
+        events: list[Event] = [group.event for group in shared]
+        events += [
             self.grant.event(fraction * weight / whole, tables=many, shape=shape)
             for (weight, shape), many in sorted(kinds.items())
         ]
         self._record(asked, releases, Step.of(what, Together(tuple(events)), loss=self.grant.loss.part(fraction)))
         counted = {
             name: [
-                table.astype(np.float64) for table in split_cells(answer_of(release, GroupedTablesAnswer).cells, shapes)
+                table.astype(np.float64)
+                for table in split_cells(
+                    answer_of(release, GroupedTablesAnswer).cells, [shapes[place] for place in order]
+                )
             ]
             for name, release in releases.items()
         }
         found = []
         for place, (axes, weight, shape) in enumerate(zip(tables, weighed, centred, strict=True)):
             times = math.prod(shape)  # a centred table comes times its cells, another once
-            law = self._law(fraction * weight / whole, shape)
-            answered = {name: of_one[place] / times for name, of_one in counted.items()}
+            cells = math.prod(shapes[place])
+            law = groups[place].law(cells) if place in groups else self._law(fraction * weight / whole, shape)
+            answered = {name: of_one[order.index(place)] / times for name, of_one in counted.items()}
             found.append(Measurement(axes, answered, law, centred=bool(shape)))
         return found
 

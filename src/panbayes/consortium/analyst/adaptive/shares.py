@@ -5,6 +5,9 @@ proportion to √k. Of a centred table the part f is measured, and of its noise 
 (:func:`~panbayes.consortium.analyst.adaptive.margins.part_without_margins`): √k·f takes the place of √k. That is what
 is **due** to a table.
 
+To a single attribute of k values k^0.6 is due (:func:`alone`): noise in a cell costs bits in inverse proportion to its
+count, which alone would make k due, but cells that drown in it cost no more than they hold.
+
 Precision adds up there, so what a table has had of the grant counts: :func:`made_even` gives those most that lack most
 of what is due to them, and others next to nothing, but no noise wider than :data:`_WIDEST`. Under pure privacy a table
 that is measured by halves has twice the variance of one that is measured at once, and every question divides by itself,
@@ -24,8 +27,9 @@ from panbayes.bayesnet.markov.field import Axes, shape_of
 from panbayes.consortium.analyst.adaptive.margins import part_without_margins
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 
-__all__ = ["as_weight", "divided", "filled", "made_even"]
+__all__ = ["alone", "as_weight", "divided", "filled", "made_even"]
 
+_ALONE: Final = 0.6
 _THOUSANDTHS: Final = 1000
 _MILLIONTHS: Final = 10**6
 _WIDEST: Final = 2.0**30
@@ -35,6 +39,11 @@ _WIDEST: Final = 2.0**30
 def as_weight(fraction: Fraction) -> int:
     """Write a fraction of the grant as the weight of a table: in millionths, at least one."""
     return max(1, round(fraction * _MILLIONTHS))
+
+
+def alone(size: int) -> float:
+    """Return what is due to the table of a single attribute with so many values."""
+    return float(size**_ALONE)
 
 
 def divided(fraction: Fraction, tables: Sequence[Axes], *, centred: bool) -> list[int]:

@@ -4,9 +4,11 @@
    (:mod:`panbayes.consortium.analyst.adaptive.division`).
 2. Where even single attributes are hard to measure, a **first look** whether any hang together; if not, all that is
    left is for them (:mod:`panbayes.consortium.analyst.adaptive.first_look`).
-3. The tables of all **single** attributes; larger ones get more (in proportion to the root of their size). They are
-   added up over holders and estimated with their noise in mind
-   (:mod:`panbayes.consortium.analyst.adaptive.estimation`).
+3. The tables of all **single** attributes; larger ones get more
+   (:mod:`panbayes.consortium.analyst.adaptive.shares`). They are added up over holders and estimated with their noise
+   in mind (:mod:`panbayes.consortium.analyst.adaptive.estimation`). Under zCDP they are measured again as far as their
+   estimates need it, before anything is chosen; at the highest level with the first tables. Under pure privacy tables
+   share radii of noise, here and below (:mod:`panbayes.consortium.analyst.adaptive.radii`).
    In a small schema, where the division says so, **blocks** of several attributes that hold all pairs instead, off
    which single attributes, pairs and more are read (:mod:`panbayes.consortium.analyst.adaptive.blocks`): they are the
    first round, and those that follow, if any, look for interactions.
@@ -14,8 +16,8 @@
    three or four attributes (:mod:`panbayes.consortium.analyst.adaptive.offers`). They look how many are worth
    measuring, given what the law so far expects and what the noise would cost, and choose so many
    (:mod:`panbayes.consortium.holder.handlers.table_choice`). The first round takes a forest of pairs. All holders
-   measure what was chosen, with it in the first round single attributes again if they need it; under zCDP and
-   add-remove without the margins, which single attributes tell (:mod:`panbayes.privacy.adjacency`, centred tables).
+   measure what was chosen; under zCDP and add-remove without the margins, which single attributes tell
+   (:mod:`panbayes.privacy.adjacency`, centred tables).
    Every table is estimated against what was expected, and one law is fitted to all tables
    (:mod:`panbayes.consortium.analyst.adaptive.belief`) that still say something once it holds the stronger ones
    (:mod:`panbayes.consortium.analyst.adaptive.selection`).
@@ -44,10 +46,8 @@ because another one was answered in its round.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -55,31 +55,29 @@ import numpy as np
 from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.maxent import BRIEFLY, THOROUGHLY
 from panbayes.bayesnet.network import Network
-from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.consortium.agreement.strategies import adaptive
 from panbayes.consortium.analyst.adaptive.belief import Belief, Known
 from panbayes.consortium.analyst.adaptive.blocks import learned_from, margin
-from panbayes.consortium.analyst.adaptive.choice import LOOK, LOOKED_AT, SEEN, Choice
-from panbayes.consortium.analyst.adaptive.covering import covering, margin_variance
+from panbayes.consortium.analyst.adaptive.choice import Choice
+from panbayes.consortium.analyst.adaptive.covering import covering
 from panbayes.consortium.analyst.adaptive.division import TOTAL, Division
-from panbayes.consortium.analyst.adaptive.first_look import attributes_hang_together, first_noise
-from panbayes.consortium.analyst.adaptive.fitting import TREE, askable
+from panbayes.consortium.analyst.adaptive.first_look import attributes_hang_together
+from panbayes.consortium.analyst.adaptive.fitting import askable
 from panbayes.consortium.analyst.adaptive.grouping import groups_within
+from panbayes.consortium.analyst.adaptive.hidden import replicates_of
 from panbayes.consortium.analyst.adaptive.interactions import interactions
 from panbayes.consortium.analyst.adaptive.margins import added_up, adding_up
-from panbayes.consortium.analyst.adaptive.measurement import Measurement
-from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
+from panbayes.consortium.analyst.adaptive.measurement import Measurement, mean_of_both
+from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 from panbayes.consortium.analyst.adaptive.offers import GRAINS, Offer, pairs, price
 from panbayes.consortium.analyst.adaptive.own_marginals import own_marginals
-from panbayes.consortium.analyst.adaptive.replicates import draw_replicates
 from panbayes.consortium.analyst.adaptive.selection import with_worthwhile
 from panbayes.consortium.analyst.adaptive.session import Session
-from panbayes.consortium.analyst.adaptive.shares import as_weight, divided, made_even
+from panbayes.consortium.analyst.adaptive.shares import alone, as_weight, divided, made_even
 from panbayes.consortium.analyst.adaptive.triangles import triangles
 from panbayes.consortium.analyst.holders import Holders, digest
 from panbayes.consortium.analyst.method import Method
 from panbayes.consortium.analyst.result import finish
-from panbayes.privacy.adjacency import TableSensitivity
 
 __all__ = ["ADAPTIVE"]
 
@@ -114,70 +112,43 @@ def _learn(holders: Holders) -> Network:
         records, variance = _records(session, session.left(counted), total, measured)
         singles = added_up(measured, records, variance=variance)
         belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
-    own = own_marginals(belief, singles, records)
     left = 1 - TOTAL - division.first - division.singles - division.blocks
+    more = Fraction(0) if division.blocks else division.more(belief.noise_of_singles, left=left)
+    if more and division.before:
+        measured = _measure_singles(session, more, round_number=3, again=True)
+        records = session.left(records)
+        found = added_up(measured, records)
+        singles = [mean_of_both(*both) for both in zip(singles, found, strict=True)]
+        belief = Belief.begun(sum(records.values()), singles, ordered=session.ordered)
+        left, more = left - more, Fraction(0)
+    own = own_marginals(belief, singles, records)
     for number in range(1 if division.blocks else 0, division.rounds):
         records = session.left(records)
-        belief, left, more = _round(session, belief, division, records, own, left, number=number)
-        if not more:
+        belief, left, going = _round(session, belief, division, records, own, left, more, number=number)
+        if not going:
             break
+        more = Fraction(0)
     if left:
-        belief = _again(session, belief, records, left, round_number=3 + 2 * division.rounds)
+        belief = _again(session, belief, records, left, round_number=4 + 2 * division.rounds)
     structure, tables = belief.network(_SMOOTHING)
-    error = _replicates(session, belief, division)
+    error = replicates_of(session, belief, division)
     return finish(holders, structure, tables, session.spent, private=session.private, error=error)
-
-
-def _replicates(session: Session, belief: Belief, division: Division) -> Replicates:
-    """Draw what else the same measurements would allow."""
-    rng = np.random.default_rng(int(digest(session.holders.study.hash, "replicates")[:32], 16))
-    noise, look, first = None, 0.0, 0.0
-    if division.first and not division.rounds:
-        noise = session.grant.law(
-            (1 - TOTAL - division.first) / len(session.sizes), holders=len(session.holders.names)
-        ).deviation
-        first = first_noise(session, division.first)
-    if division.blocks:
-        noise = _noise_of_pairs(session, division.blocks)
-    elif division.rounds:
-        fraction = division.spend(1 - TOTAL - division.first - division.singles) * division.choosing * LOOK
-        moved = LOOKED_AT * session.grant.moved.l1
-        event = session.grant.loss.part(fraction).tables_event(TableSensitivity(moved, moved * session.grant.moved.l1))
-        look = min(NoiseLaw.of(event).deviation, SEEN * belief.records)
-        share = (1 - TOTAL - division.first - division.singles) / len(session.sizes)
-        offered = session.grant.law(share, holders=len(session.holders.names)).deviation
-        noise = max(offered, float(np.mean([table.law.deviation for table in belief.known] or [0.0])))
-    return draw_replicates(belief, rng, noise=noise, look=look, first=first, tree=TREE, added_up=division.concentrated)
-
-
-def _noise_of_pairs(session: Session, fraction: Fraction) -> float:
-    """Return the standard deviation of a cell of a pair that is read off blocks, on average over pairs."""
-    blocks, holders = covering(session.sizes), len(session.holders.names)
-    variances = [
-        session.grant.law(fraction * Fraction(part, sum(parts)), holders=holders).deviation ** 2
-        for parts in (divided(fraction, blocks, centred=False),)
-        for part in parts
-    ]
-    every = combinations(range(len(session.sizes)), 2)
-    return float(np.mean([math.sqrt(margin_variance(blocks, variances, pair)) for pair in every]))
-
-
-def _number_is_public(session: Session) -> bool:
-    study = session.holders.study
-    return study.adjacency == "replace" and study.schema.unit is None
 
 
 def _counted(session: Session, total: Measurement) -> dict[str, float]:
     """Return every holder's number of records: as published, or else as measured."""
-    if _number_is_public(session):
+    if session.grant.balanced:
         return {name: max(1.0, float(size)) for name, size in session.people.items() if size is not None}
     return {name: max(1.0, float(table)) for name, table in total.tables.items()}
 
 
-def _measure_singles(session: Session, fraction: Fraction, *, round_number: int) -> list[Measurement]:
+def _measure_singles(
+    session: Session, fraction: Fraction, *, round_number: int, again: bool = False
+) -> list[Measurement]:
     """Measure every attribute alone."""
     tables, weights = _singles(session)
     what = f"tables of {len(weights)} single attributes" if len(weights) > 1 else "the table of the attribute"
+    what += " again" if again else ""
     return session.measure(tables, fraction, what, weights=weights, round_number=round_number)
 
 
@@ -186,21 +157,21 @@ def _measure_blocks(session: Session, fraction: Fraction, *, round_number: int) 
     blocks = covering(session.sizes)
     what = "a block of all attributes" if len(blocks) == 1 else f"{len(blocks)} blocks of attributes"
     return session.measure(
-        blocks, fraction, what, weights=divided(fraction, blocks, centred=False), round_number=round_number
+        blocks, fraction, what, weights=divided(Fraction(1), blocks, centred=False), round_number=round_number
     )
 
 
 def _singles(session: Session) -> tuple[list[Axes], list[int]]:
-    """Return the tables of every attribute alone, and weights that grow with the root of its domain."""
+    """Return the tables of every attribute alone, and their weights."""
     tables: list[Axes] = [((attribute, size),) for attribute, size in enumerate(session.sizes)]
-    return tables, [round(_WEIGHT * math.sqrt(size)) for size in session.sizes]
+    return tables, [round(_WEIGHT * alone(size)) for size in session.sizes]
 
 
 def _records(
     session: Session, counted: Mapping[str, float], total: Measurement, measured: Sequence[Measurement]
 ) -> tuple[dict[str, float], float]:
     """Estimate every holder's number of records from its noisy total and the sums of its tables, with its variance."""
-    if _number_is_public(session):
+    if session.grant.balanced:
         return dict(counted), 0.0
     variances = [total.law.deviation**2, *(table.pooled.size * table.law.deviation**2 for table in measured)]
     weights = [1 / variance for variance in variances]
@@ -227,11 +198,14 @@ def _round(
     records: Mapping[str, float],
     own: Mapping[str, Sequence[FloatArray]],
     left: Fraction,
+    more: Fraction,
     *,
     number: int,
 ) -> tuple[Belief, Fraction, bool]:
-    """Choose and measure; return the new belief, what is left, and whether another round makes sense."""
-    more = min(left / 2, division.more(belief.noise_of_singles)) if not number else Fraction(0)
+    """Choose and measure; return the new belief, what is left, and whether another round makes sense.
+
+    Single attributes get ``more`` of what is left, and are measured again with the tables.
+    """
     fraction = division.spend(left - more)
     last = number == division.rounds - 1
     choosing, measuring = fraction * division.choosing, fraction * (1 - division.choosing)
@@ -256,35 +230,35 @@ def _round(
         target=session.holders.study.target_attribute,
         last=last,
     )
-    taken = session.choose(choice, choosing, round_number=3 + 2 * number)
+    taken = session.choose(choice, choosing, round_number=4 + 2 * number)
     belief = _of_those_left(session, belief, records)
-    alone, sizes = _singles(session) if more else ([], [])
+    singles, parts = _singles(session) if more else ([], [])
     refined = _refined(session, belief, taken, measuring, holders=len(session.left(records)))
     if last:
         refined += _triangles(session, belief, refined, left - choosing)
-    new = askable(belief, refined, beside=alone)
+    new = askable(belief, refined, beside=singles)
     belief = belief.idling([axes for axes in refined if axes not in new])
     if not new:
         return belief, left - choosing, bool(taken) or not any(len(offer.axes) > 2 for offer in offers)
     again = belief.known if last else ()
     spent = left - choosing if last else measuring + more
     for_pairs = _weights(session, new, again, measuring, spent - measuring - more)
-    for_singles = [as_weight(more * size / sum(sizes)) for size in sizes]
+    for_singles = [as_weight(more * part / sum(parts)) for part in parts]
     weights = [*for_pairs[: len(new)], *for_singles, *for_pairs[len(new) :]]
     what = f"{_tables(len(new))} of pairs and more"
-    what += f", and {len(again)} again" if again else ", and single attributes again" if alone else ""
+    what += f", and {len(again)} again" if again else ", and single attributes again" if singles else ""
     measured = session.measure(
-        [*new, *alone, *(table.axes for table in again)],
+        [*new, *singles, *(table.axes for table in again)],
         spent,
         what,
         nested=belief.nested,
         weights=weights,
-        round_number=4 + 2 * number,
+        round_number=5 + 2 * number,
     )
     belief = _of_those_left(session, belief, records)
-    fresh, rest = measured[: len(new)], measured[len(new) + len(alone) :]
-    if alone:
-        found = added_up(measured[len(new) : len(new) + len(alone)], session.left(records))
+    fresh, rest = measured[: len(new)], measured[len(new) + len(singles) :]
+    if singles:
+        found = added_up(measured[len(new) : len(new) + len(singles)], session.left(records))
         belief = belief.counted_again(found, ordered=session.ordered)
     if rest:
         belief = belief.learned((), rest, effort=BRIEFLY)
@@ -335,7 +309,8 @@ def _offers(
     in_pairs: bool,
 ) -> list[Offer]:
     """Offer pairs, and interactions from the third round on, or once what is known is not ``in_pairs``, or nothing."""
-    deviation = session.grant.law(measuring / len(session.sizes), holders=holders).deviation
+    many = len(session.sizes)
+    deviation = session.grant.law(measuring / many, holders=holders, tables=many).deviation
     found = list(pairs(belief, deviation))
     at_once = not in_pairs or not belief.known
     if len(session.sizes) > 2 and (number >= _INTERACTIONS_FROM or (number and at_once)):
@@ -353,7 +328,7 @@ def _refined(
     """
     found = []
     for axes in taken:
-        deviation = session.grant.law(measuring / len(taken), holders=holders).deviation
+        deviation = session.grant.law(measuring / len(taken), holders=holders, tables=len(taken)).deviation
         least = GRAINS[0] * deviation if len(axes) > 2 else max(GRAINS[1] * deviation, deviation**2)
         cells = min(adaptive.TABLE_CELLS, belief.records / least)
         counts = groups_within([session.sizes[a] for a, _ in axes], max(2 ** len(axes), cells))
@@ -380,7 +355,7 @@ def _again(
         )
         belief = _of_those_left(session, belief, records).learned((), measured[len(new) :], effort=BRIEFLY)
         return with_worthwhile(belief, measured[: len(new)]).fitted(THOROUGHLY)
-    measured = _measure_singles(session, left, round_number=round_number)
+    measured = _measure_singles(session, left, round_number=round_number, again=True)
     found = added_up(measured, session.left(records))
     return _of_those_left(session, belief, records).counted_again(found, ordered=session.ordered)
 

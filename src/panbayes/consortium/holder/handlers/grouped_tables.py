@@ -3,11 +3,16 @@
 Discrete Laplace of scale Δ₁/ε_t on every cell under pure privacy, discrete Gaussian of variance Δ₂²/(2ρ_t) under zCDP;
 Δ₁ = 2m and Δ₂² = 2m² under ``replace``, m and m² under ``add-remove``, m the records kept per person; those of a
 centred table follow from its shape (:mod:`panbayes.privacy.adjacency`). The losses of the tables add up to the query's.
+
+Under pure privacy tables may share a radius of noise, so many of them as ``radii`` say: then Δ₁ is that of one of them,
+ε the sum of their ε_t, and the scale Δ₁/ε (:mod:`panbayes.dp.one_radius`). They are balanced where no neighbour has
+another number of records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -26,10 +31,12 @@ from panbayes.consortium.holder.query_checks import bad
 from panbayes.consortium.protocol.answers import GroupedTablesAnswer
 from panbayes.consortium.protocol.cells import pack_cells
 from panbayes.consortium.protocol.queries import GroupedTablesQuery
-from panbayes.dp.mechanisms import check_noise, noisy_counts
+from panbayes.dp.mechanisms import check_noise, noisy_counts, noisy_tables_of_radius
 from panbayes.dp.noise import Noise
+from panbayes.dp.one_radius import MAX_CELLS
 from panbayes.privacy.adjacency import TableSensitivity
-from panbayes.privacy.events import Event
+from panbayes.privacy.classes.pure import Pure
+from panbayes.privacy.events import Event, OneRadius
 from panbayes.schema.schema import Schema
 from panbayes.tables.counting.block_counts import groups_in
 
@@ -67,13 +74,46 @@ def _centred(table: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(found)
 
 
+def _groups(query: GroupedTablesQuery, schema: Schema) -> Iterator[tuple[range, OneRadius]]:
+    """Yield the places of the tables that share a radius, group by group, and their noise."""
+    loss, whole = loss_of_query(query).amount, sum(query.weights)
+    moved = moved_by_one(query, schema).l1
+    start = 0
+    for many in query.radii:
+        part = Fraction(sum(query.weights[start : start + many]), whole)
+        yield range(start, start + many), OneRadius(moved / (loss * part), moved)
+        start += many
+
+
+def _balanced(query: GroupedTablesQuery, schema: Schema) -> bool:
+    """Tell whether neighbours have as many records in every table."""
+    return query.adjacency == "replace" and schema.unit is None
+
+
+def _check_radii(query: GroupedTablesQuery, schema: Schema, sizes: Sequence[int]) -> None:
+    if query.privacy != Pure.tag or query.centred:
+        raise bad("radii", "some, for tables that are centred or not of pure privacy", "give none")
+    shared = sum(query.radii)
+    if shared > len(query.tables):
+        raise bad("radii", f"{shared:,} tables of {len(query.tables):,}", "give no more than there are")
+    for axes in query.tables[:shared]:
+        cells = math.prod(sizes[g] for g in axes)
+        if cells > MAX_CELLS:
+            raise bad("radii", f"a table of {cells:,} cells", f"give tables of at most {MAX_CELLS:,}")
+    for _, event in _groups(query, schema):
+        check_noise(event)
+
+
 def _check(query: GroupedTablesQuery, schema: Schema, _size: int) -> None:
     sizes = check_groupings(query.groupings, schema)
     check_axes(query.tables, query.groupings, sizes)
     if len(query.weights) != len(query.tables):
         raise bad("weights", f"{len(query.weights)} for {len(query.tables)} tables", "give one for each table")
+    if query.radii:
+        _check_radii(query, schema, sizes)
+    alone = slice(sum(query.radii), None)
     weights: dict[tuple[int, ...], list[int]] = {}
-    for weight, shape in zip(query.weights, _centred_shapes(query, sizes), strict=True):
+    for weight, shape in zip(query.weights[alone], _centred_shapes(query, sizes)[alone], strict=True):
         weights.setdefault(shape, []).append(weight)
     event = _noise_of(query, schema)
     for shape, found in weights.items():
@@ -83,20 +123,31 @@ def _check(query: GroupedTablesQuery, schema: Schema, _size: int) -> None:
 
 def _answer(query: GroupedTablesQuery, counts: PrivateCounts, *, noise: Noise) -> GroupedTablesAnswer:
     counted = counts.counter.count(query.tables, query.groupings)
-    shapes = _centred_shapes(query, [groups_in(grouping, counts.schema.sizes) for grouping in query.groupings])
+    sizes = counts.schema.sizes
+    shapes = _centred_shapes(query, [groups_in(grouping, sizes) for grouping in query.groupings])
     flat = counted.flat.copy()
+    noisy = np.empty_like(flat)
+    for group, event in _groups(query, counts.schema):
+        cells = slice(counted.offsets[group.start], counted.offsets[group.stop])
+        noisy[cells] = noisy_tables_of_radius(
+            flat[cells],
+            sizes=np.diff(counted.offsets[group.start : group.stop + 1]).tolist(),
+            event=event,
+            balanced=_balanced(query, counts.schema),
+            noise=noise,
+        )
     tables: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for t, (weight, shape) in enumerate(zip(query.weights, shapes, strict=True)):
+    shared = sum(query.radii)
+    for t, (weight, shape) in enumerate(zip(query.weights[shared:], shapes[shared:], strict=True), start=shared):
         tables.setdefault((weight, shape), []).append(t)
         if shape:
             cells = slice(counted.offsets[t], counted.offsets[t + 1])
             flat[cells] = _centred(flat[cells].reshape(shape)).ravel()
-    noisy = np.empty_like(flat)
-    event = _noise_of(query, counts.schema)
+    noise_of = _noise_of(query, counts.schema)
     for weight, shape in sorted(tables):
         # Tables of one weight and shape are drawn together: each has its own fraction of the loss.
         places = np.concatenate([np.arange(counted.offsets[t], counted.offsets[t + 1]) for t in tables[weight, shape]])
-        noisy[places] = noisy_counts(flat[places], event=event(weight, shape), noise=noise)
+        noisy[places] = noisy_counts(flat[places], event=noise_of(weight, shape), noise=noise)
     return GroupedTablesAnswer(pack_cells(noisy))
 
 
