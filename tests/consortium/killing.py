@@ -1,9 +1,9 @@
 """Kill a whole run around each of its charges and run it again. Run as ``python -m tests.consortium.killing FOLDER``.
 
 Every study in :data:`tests.consortium.studies.KILLED` is learned with ledgers on disk, in children forked from a
-parent that has everything loaded and compiled. A child is killed with SIGKILL at its n-th charge, once inside the
-transaction, before the commit, and once after the commit, before the reply is given; n grows from 1. The next child
-resumes. After every kill the ledgers are held against what they were before it:
+parent that has everything loaded and compiled, and no threads. A child is killed with SIGKILL at its n-th charge, once
+inside the transaction, before the commit, and once after the commit, before the reply is given; n grows from 1. The
+next child resumes. After every kill the ledgers are held against what they were before it:
 
 * they verify;
 * every entry of before is still there; before the commit the n-th charge is not, after the commit it is;
@@ -35,6 +35,7 @@ from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.transaction import Agreed, Transaction
 from panbayes.consortium.local.learn import learn
 from panbayes.privacy.composition import Parallel, PostProcessed, loss_of
+from tests.consortium.one_by_one import asking_one_by_one
 from tests.consortium.studies import KILLED, Books, tables_for
 
 Entries = dict[str, tuple[Entry, ...]]
@@ -71,11 +72,15 @@ def die_at_a_charge(patch: pytest.MonkeyPatch, number: int, *, committed: bool) 
     patch.setattr(Gate, "ask", asked)
 
 
-def attempt(study: Study, state: Path, number: int, *, committed: bool) -> bool:
-    """Fork a child that learns until a charge; tell whether it was killed there, or came to its end."""
+def attempt(study: Study, state: Path, number: int, alone: pytest.MonkeyPatch, *, committed: bool) -> bool:
+    """Fork a child that learns until a charge; tell whether it was killed there, or came to its end.
+
+    What keeps this process ``alone``, without threads, is undone in the child.
+    """
     process = os.fork()
     if process == 0:
         try:
+            alone.undo()
             die_at_a_charge(pytest.MonkeyPatch(), number, committed=committed)
             learn(study, tables_for(study), state=state)
             os._exit(0)
@@ -115,12 +120,12 @@ def charges(entries: Entries) -> int:
     return sum(map(len, entries.values()))
 
 
-def kill_and_resume(study: Study, state: Path) -> dict[str, int]:
+def kill_and_resume(study: Study, state: Path, alone: pytest.MonkeyPatch) -> dict[str, int]:
     """Learn one study, killed around its charges, to its end."""
     books, kills, others = Books(state), {False: 0, True: 0}, len(tables_for(study)) - 1
     before = entries_of(study, books)
     for number, committed in ((n, when) for n in count(1) for when in (False, True)):
-        killed = attempt(study, state, number, committed=committed)
+        killed = attempt(study, state, number, alone, committed=committed)
         after = entries_of(study, books)
         assert all(after[name][: len(before[name])] == before[name] for name in before), "an entry is gone"
         more, before = charges(after) - charges(before), after
@@ -151,10 +156,11 @@ def check_end(study: Study, state: Path, entries: Entries) -> None:
 
 def main() -> None:
     folder = Path(sys.argv[1])
+    alone = asking_one_by_one()
     found = {}
     for number, study in enumerate(KILLED):
         learn(study, tables_for(study), simulate=0)
-        found[study.name] = kill_and_resume(study, folder / str(number))
+        found[study.name] = kill_and_resume(study, folder / str(number), alone)
     sys.stdout.write(json.dumps(found))
 
 

@@ -216,7 +216,7 @@ def test_the_records_of_a_holder_are_counted_for_scores_once_at_most(
 def test_killed_around_its_charges_every_study_comes_to_its_end_within_the_grant(tmp_path: Path) -> None:
     """In real processes, with ``kill -9``; ``killing.py`` says what is checked."""
     command = [sys.executable, "-m", "tests.consortium.killing", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3600, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, dict[str, int]] = json.loads(done.stdout)
     assert set(found) == {study.name for study in KILLED}

@@ -20,6 +20,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.desk.journal import Journal
 from panbayes.consortium.desk.learning import AwaitedError
@@ -27,6 +29,7 @@ from panbayes.consortium.local.learn import learn
 from panbayes.consortium.post import folder as folder_module
 from tests.consortium.desk.desks import ANALYST, VOTING, Desk, bare
 from tests.consortium.desk.holders import SEED, letter_holders
+from tests.consortium.one_by_one import asking_one_by_one
 from tests.consortium.studies import SCHEMA, tables_for
 
 STUDIES = (VOTING, Study("together", SCHEMA, "adaptive", 8, choices="together"))
@@ -59,11 +62,15 @@ def die_at_step(number: int, *, after: bool) -> None:
         setattr(owner, name, around(getattr(owner, name)))
 
 
-def attempt(desk: Desk, number: int, *, after: bool) -> bool:
-    """Fork a child that runs until a step; tell whether it was killed there, or came to an end."""
+def attempt(desk: Desk, number: int, alone: pytest.MonkeyPatch, *, after: bool) -> bool:
+    """Fork a child that runs until a step; tell whether it was killed there, or came to an end.
+
+    What keeps this process ``alone``, without threads, is undone in the child.
+    """
     process = os.fork()
     if process == 0:
         try:
+            alone.undo()
             die_at_step(number, after=after)
             try:
                 desk.run()
@@ -77,7 +84,7 @@ def attempt(desk: Desk, number: int, *, after: bool) -> bool:
     return code < 0
 
 
-def kill_and_resume(study: Study, place: Path) -> dict[str, int]:
+def kill_and_resume(study: Study, place: Path, alone: pytest.MonkeyPatch) -> dict[str, int]:
     """Learn one study to its end, killed at every step."""
     place.mkdir()
     kills = rounds = 0
@@ -87,7 +94,7 @@ def kill_and_resume(study: Study, place: Path) -> dict[str, int]:
         while network is None:
             rounds += 1
             for number, after in ((n, when) for n in count(1) for when in (False, True)):
-                if not attempt(desk, number, after=after):
+                if not attempt(desk, number, alone, after=after):
                     break
                 kills += 1
             try:
@@ -104,11 +111,11 @@ def kill_and_resume(study: Study, place: Path) -> dict[str, int]:
 
 
 def main() -> None:
-    found = {}
+    found, alone = {}, asking_one_by_one()
     for number, study in enumerate(STUDIES):
         # Once beforehand, so that no child compiles anything.
         learn(study, tables_for(study), simulate=SEED)
-        found[study.name] = kill_and_resume(study, Path(sys.argv[1]) / str(number))
+        found[study.name] = kill_and_resume(study, Path(sys.argv[1]) / str(number), alone)
     sys.stdout.write(json.dumps(found))
 
 
