@@ -12,9 +12,8 @@ stay as they are, and no cell gets zero: thresholds, floors and the merging of s
   for each. Measuring a table never does harm beyond its cost.
 * :func:`estimate_marginals` estimates the distributions of all attributes, each from its own table. What is expected
   is the uniform law, which is free, and the attributes tell each other how far from it they are. If all their tables
-  together hardly say that any is (:data:`TOLD`), the prior stays close to 1. For ordered values it also tries priors
-  centred at the mean of the neighbours (without the cell itself), and keeps the bandwidth under which the noisy table
-  is the most likely, if any beats the shared prior.
+  together hardly say that any is (:data:`TOLD`), the prior stays close to 1. Ordered values are about as frequent as
+  those beside them, as far as their table says so (:mod:`panbayes.consortium.analyst.adaptive.ordered`).
 * :func:`update_by_groups` corrects such an estimate where a later table says more about it: a table of two attributes
   has noisy sums of rows and columns, and they weigh in by their variances (a Kalman step for each group).
 
@@ -29,10 +28,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.special import ndtr
 
 from panbayes.bayesnet.markov.nested import Groups
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
+from panbayes.consortium.analyst.adaptive.ordered import moments_along
 
 __all__ = ["Estimate", "estimate_given_model", "estimate_marginals", "normalised", "update_by_groups"]
 
@@ -51,16 +50,11 @@ HOLD_SHARED: Final = 2.0
 HOLD_SINGLE: Final = 40.0
 """Pseudo-cells that hold the prior of one attribute to the shared one."""
 
-HOLD_SMOOTH: Final = 5.0
-ADVANTAGE: Final = 1.0
-"""By so much, in logarithm, a smoothed prior must explain the table better than the shared one."""
-
 TOLD: Final = 2.5
 """By so much, in logarithm, a fitted prior must explain all single attributes better than nearly uniform laws do."""
 
-BANDWIDTHS: Final = (1.0, 2.0, 4.0, 8.0)
-ORDERED_FROM: Final = 6
-"""Smoothing is tried for ordered attributes with at least so many values."""
+ORDERED_FROM: Final = 3
+"""An order is made use of from so many values on."""
 
 _STEPS: Final = 60
 _BATCH_STEPS: Final = 40
@@ -93,27 +87,24 @@ def estimate_marginals(
     """Estimate the distributions of attributes from their ``noisy`` counts, which add up to about ``total`` each."""
     grids = [np.maximum(_uniform(table, total) * np.exp(_FINE), SMALLEST) for table in noisy]
     evidence = [law.log_density(table[:, None] - counts) for table, law, counts in zip(noisy, laws, grids, strict=True)]
-    likelihood = np.concatenate([np.exp(found - found.max(axis=1, keepdims=True)) for found in evidence])
+    likelihoods = [np.exp(found - found.max(axis=1, keepdims=True)) for found in evidence]
+    likelihood = np.concatenate(likelihoods)
     weights = np.concatenate([np.full(table.size, 1 / table.size) for table in noisy])
     shared = _fit_prior(likelihood, _lognormals(0.16, 0.4, 0.4), HOLD_SHARED, _BATCH_STEPS, weights=weights)
     nearly = _lognormals(0.0, 0.02, 0.94)
     if float(np.log((likelihood @ shared) / (likelihood @ nearly)).sum()) < TOLD:
         shared = nearly
     found = []
-    for table, law, is_ordered, grid, mine in zip(noisy, laws, ordered, grids, evidence, strict=True):
+    for table, law, is_ordered, grid, mine in zip(noisy, laws, ordered, grids, likelihoods, strict=True):
         mean, variance = np.maximum(table, SMALLEST), np.full(table.size, law.deviation**2)
         small = table < CLEAR * law.deviation
         left = np.flatnonzero(small | (table * _gap(table / _uniform(table, total)) < _COARSE * law.deviation))
-        mean[left], variance[left], _ = _posterior(mine[left], shared, grid, HOLD_SINGLE)
-        few = np.flatnonzero(small)
-        if is_ordered and few.size and table.size >= ORDERED_FROM:
-            *_, best = _posterior(mine[few], shared, grid, HOLD_SINGLE)
-            best += ADVANTAGE
-            for bandwidth in BANDWIDTHS:
-                counts = _neighbours(table, law.deviation, bandwidth)[few, None] * _RATIOS
-                smooth = _posterior(law.log_density(table[few, None] - counts), _RATIO_PRIOR, counts, HOLD_SMOOTH)
-                if smooth[2] > best:
-                    mean[few], variance[few], best = smooth
+        if is_ordered and table.size >= ORDERED_FROM:
+            means, variances = moments_along(mine, shared, _FINE, grid)
+            mean[left], variance[left] = means[left], variances[left]
+        else:
+            posterior = mine[left] * _fit_prior(mine[left], shared, HOLD_SINGLE, _STEPS)
+            mean[left], variance[left] = _moments(posterior, grid)
         found.append(Estimate(normalised(mean, variance, total), variance))
     return found
 
@@ -189,21 +180,6 @@ def normalised(mean: FloatArray, variance: FloatArray, total: float) -> FloatArr
     return np.asarray(found / found.sum())
 
 
-def _posterior(
-    evidence: FloatArray, base: FloatArray, counts: FloatArray, hold: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """Fit the prior; return posterior means and variances of ``counts`` and the logarithm of the likelihood.
-
-    ``evidence`` holds the logarithm of the likelihood of every cell (row) for every point of the grid (column).
-    """
-    top = evidence.max(axis=1, keepdims=True)
-    likelihood = np.exp(evidence - top)
-    posterior = likelihood * _fit_prior(likelihood, base, hold, _STEPS)
-    sums = np.maximum(posterior.sum(axis=1), 1e-300)
-    mean, variance = _moments(posterior, counts)
-    return mean, variance, float((top[:, 0] + np.log(sums)).sum())
-
-
 def _fit_prior(
     likelihood: FloatArray, base: FloatArray, hold: float, steps: int, *, weights: FloatArray | float = 1.0
 ) -> FloatArray:
@@ -220,20 +196,3 @@ def _moments(posterior: FloatArray, counts: FloatArray) -> tuple[FloatArray, Flo
     weights = posterior / np.maximum(posterior.sum(axis=1, keepdims=True), 1e-300)
     mean = (weights * counts).sum(axis=1)
     return mean, np.maximum((weights * counts**2).sum(axis=1) - mean**2, 0.0)
-
-
-def _neighbours(noisy: FloatArray, deviation: float, bandwidth: float) -> FloatArray:
-    """Return the mean of each cell's neighbours, without the cell, made positive.
-
-    A mean m with standard error e becomes the mean of a normal law around m cut off at 0: m + e·φ(m/e)/Φ(m/e).
-    Clear cells count as just clear, so that a peak does not flood the values beside it.
-    """
-    places = np.arange(noisy.size)
-    kernel = np.exp(-0.5 * ((places[:, None] - places) / bandwidth) ** 2)
-    np.fill_diagonal(kernel, 0.0)
-    kernel /= np.maximum(kernel.sum(axis=1, keepdims=True), 1e-300)
-    mean = kernel @ np.minimum(noisy, CLEAR * deviation)
-    error = deviation * np.sqrt((kernel**2).sum(axis=1))
-    ratio = np.maximum(mean / error, -6.0)
-    positive = error * (ratio + np.exp(-0.5 * ratio**2) / math.sqrt(2 * math.pi) / ndtr(ratio))
-    return np.asarray(np.maximum(positive, SMALLEST))
