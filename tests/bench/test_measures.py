@@ -20,6 +20,7 @@ from bench.stress_tables import STRESS, make
 from bench.subjects import Subject, as_table, subject
 from numpy.typing import NDArray
 
+from bench import singles
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
@@ -186,3 +187,15 @@ def test_single_attributes_under_noise_come_close_as_epsilon_grows() -> None:
         for epsilon in ("0.01", "1", "1000")
     ]
     assert apart[2] < 0.002 < apart[1] < 0.05 < apart[0]
+
+
+def test_what_noise_costs_ordered_attributes_is_their_divergence_with_their_order_and_without() -> None:
+    """A hill of forty values beside an attribute without an order, which costs nothing here."""
+    hill = Attribute("hill", categories=tuple(range(40)))
+    texts = Attribute("texts", categories=("a", "b", "c"))
+    g = np.random.default_rng(4)
+    codes = np.array([np.clip(g.normal(20, 6, 20_000), 0, 39).astype(np.int64), g.integers(0, 3, 20_000)])
+    held = as_table(Schema("both", (hill, texts)), codes)
+    without, along = singles.lost(held, 0.01, runs=3)
+    assert 0 < along < 0.7 * without
+    assert singles.lost(as_table(Schema("texts", (texts,)), codes[1:]), 0.01, runs=1) == (0.0, 0.0)
