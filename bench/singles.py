@@ -30,7 +30,7 @@ RUNS: Final = 10
 
 def lost(table: Table, level: float, *, runs: int = RUNS) -> tuple[float, float]:
     """Return the bits that noise of a ``level`` costs all ordered attributes, without their order and with it."""
-    ordered = [attribute.ordered for attribute in table.schema.attributes]
+    ordered = [attribute.regular if attribute.ordered else 0 for attribute in table.schema.attributes]
     counts = [
         np.bincount(codes, minlength=size).astype(np.float64)
         for codes, size in zip(table.codes, table.schema.sizes, strict=True)
@@ -44,10 +44,10 @@ def lost(table: Table, level: float, *, runs: int = RUNS) -> tuple[float, float]
         noisy = [
             count + g.normal(scale=scale, size=count.size) for count, scale in zip(counts, deviations, strict=True)
         ]
-        for place, told in enumerate(([False] * len(counts), ordered)):
+        for place, told in enumerate(([0] * len(counts), ordered)):
             estimates = estimate_marginals(noisy, laws, float(table.records), told)
             costs = map(_cost, counts, estimates)
-            found[place] += sum(cost for cost, is_ordered in zip(costs, ordered, strict=True) if is_ordered) / runs
+            found[place] += sum(cost for cost, in_order in zip(costs, ordered, strict=True) if in_order) / runs
     return float(found[0]), float(found[1])
 
 

@@ -7,6 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from panbayes.bayesnet.markov.chordal import MOVED, network_of
+from panbayes.bayesnet.markov.field import Field
+from panbayes.bayesnet.markov.nested import Nested
 from tests.bayesnet.markov.laws import WrittenOut, field_of, random_fields
 
 Floats = NDArray[np.float64]
@@ -104,3 +106,18 @@ def test_a_row_that_nothing_speaks_of_has_the_law_of_the_single_attribute() -> N
     assert tables[child].sum(axis=-1) == pytest.approx(np.ones(2))
     if child == 1:
         assert tables[1][0] == pytest.approx([0.3, 0.7])
+
+
+def test_the_network_is_light_in_values_where_the_tree_of_groups_is_not() -> None:
+    """A ring of four: groups are fewest if the two attributes of 200 values are joined, cells if the others are."""
+    sizes = (200, 4, 200, 4)
+    rng = np.random.default_rng(2)
+    laws = tuple(rng.dirichlet(np.full(size, 5.0)) for size in sizes)
+    tables = (((0, 2), (1, 4)), ((1, 4), (2, 2)), ((2, 2), (3, 4)), ((0, 2), (3, 4)))
+    field = Field(laws, tuple(Nested.of(law, ordered=False) for law in laws), tables)
+    parameters = rng.normal(size=int(field.start[-1]))
+    assert any({0, 2} <= set(clique) for clique in field.tree.cliques)
+    _, found = network_of(field, parameters, records=1e6, smoothing=0.0)
+    assert sum(table.size for table in found) <= 2 * 200 * 4 * 4 + 4 * 4 + 4
+    groups, values = (one.calibrated(parameters)[1] for one in (field, field.light_in_values()))
+    assert groups == pytest.approx(values)

@@ -185,7 +185,7 @@ def test_a_law_is_fitted_as_closely_as_its_tables_are_known() -> None:
 def test_a_belief_of_fewer_records_says_the_same_and_is_as_certain_of_its_noise() -> None:
     rng = np.random.default_rng(3)
     singles = [measured(((a, size),), RECORDS * rng.dirichlet(np.full(size, 5.0))) for a, size in enumerate(SIZES)]
-    whole = Belief.begun(RECORDS, singles, ordered=(False,) * len(SIZES))
+    whole = Belief.begun(RECORDS, singles, ordered=(0,) * len(SIZES))
     whole = whole.learned([measured(PAIR, dependent(whole, PAIR, 2))], (), effort=Effort(20)).idling([OTHER])
     part = whole.rescaled(RECORDS / 4)
     assert whole.rescaled(RECORDS) is whole
@@ -249,14 +249,12 @@ def test_a_second_count_of_single_attributes_weighs_by_its_variance_and_they_are
     counts = (np.array([6_000.0, 3_000.0, 900.0, 100.0]), np.array([5_000.0, 5_000.0]))
     first = [measured(((a, table.size),), table + 50) for a, table in enumerate(counts)]
     second = [measured(((a, table.size),), table - 200, COARSE) for a, table in enumerate(counts)]
-    belief = Belief.begun(RECORDS, first, ordered=(False, False))
-    again = belief.counted_again(second, ordered=(False, False))
+    belief = Belief.begun(RECORDS, first, ordered=(0, 0))
+    again = belief.counted_again(second, ordered=(0, 0))
     for table, (together, law) in zip(counts, again.counted, strict=True):
         assert together == pytest.approx(table)
         assert law.deviation == pytest.approx(math.sqrt(80))
-    alone = [
-        estimate_marginals([t for t, _ in again.counted], [law for _, law in again.counted], RECORDS, (False,) * 2)
-    ]
+    alone = [estimate_marginals([t for t, _ in again.counted], [law for _, law in again.counted], RECORDS, (0,) * 2)]
     for found, by_hand in zip(again.singles, *alone, strict=True):
         assert found.distribution == pytest.approx(by_hand.distribution)
     assert again.nested == belief.nested

@@ -59,7 +59,7 @@ def measured(codes: Codes, sizes: tuple[int, ...], *, deviation: float, seed: in
 
 def begun(blocks: list[Measurement], attributes: int, records: float = RECORDS) -> Belief:
     singles = [margin(blocks, (attribute,)) for attribute in range(attributes)]
-    return Belief.begun(records, singles, ordered=[False] * attributes)
+    return Belief.begun(records, singles, ordered=[0] * attributes)
 
 
 def chain(attributes: int, seed: int = 3) -> Codes:
@@ -180,7 +180,7 @@ def test_interactions_of_a_right_law_are_chi_squared() -> None:
             Measurement(((a, law.size),), {"a": 2_000 * law}, NoiseLaw(True, ((0.01, 1),)))
             for a, law in enumerate(laws)
         ]
-        belief = Belief.begun(2_000.0, sums, ordered=[False, False])
+        belief = Belief.begun(2_000.0, sums, ordered=[0, 0])
         (known,) = belief.expecting([table])
         square, free = interaction(known, belief)
         assert free == 6
@@ -194,7 +194,7 @@ def test_interactions_in_balanced_noise_are_chi_squared() -> None:
     rng = np.random.default_rng(3)
     half = np.array([0.5, 0.5])
     sums = [Measurement(((a, 2),), {"a": 50 * half}, NoiseLaw(True, ((0.01, 1),))) for a in range(2)]
-    belief = Belief.begun(50.0, sums, ordered=[False, False])
+    belief = Belief.begun(50.0, sums, ordered=[0, 0])
     found = []
     for _ in range(1_000):
         noise = rng.normal(0.0, 100.0, (2, 2))

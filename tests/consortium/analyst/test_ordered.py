@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -8,13 +8,15 @@ from numpy.typing import NDArray
 
 from panbayes.consortium.analyst.adaptive.estimation import estimate_marginals
 from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
-from panbayes.consortium.analyst.adaptive.ordered import JUMPS, STEPS, moments_along
+from panbayes.consortium.analyst.adaptive.ordered import moments_along
 
 Floats = NDArray[np.float64]
 
 LOGARITHMS = np.array([-2.0, -1.1, 0.0, 0.3, 0.9])
 COUNTS = 40 * np.exp(LOGARITHMS)
 PRIOR = np.array([0.3, 0.1, 0.25, 0.3, 0.05])
+TRIED = [*product((0.1, 0.2, 0.4, 0.8, 1.6), (0.02, 0.1, 0.3)), (1.0, 1.0)]
+"""Every τ and q, written out."""
 
 
 def transitions(step: float, jump: float) -> Floats:
@@ -26,15 +28,19 @@ def transitions(step: float, jump: float) -> Floats:
 
 
 def by_all_ways(likelihood: Floats) -> tuple[Floats, Floats]:
-    """Add up over every way through the grid, for every τ and q."""
+    """Add up over every way through the grid, for every τ and q, from either end; where all may jump ends are alike."""
     values, points = likelihood.shape
     whole, firsts, seconds = 0.0, np.zeros(values), np.zeros(values)
-    for step, jump in [*product(STEPS, JUMPS), (1.0, 1.0)]:
+    for (step, jump), order in product(TRIED, (range(values), range(values - 1, -1, -1))):
+        if jump == 1.0 and values > 1 and order[0]:
+            continue
         moves = transitions(step, jump)
         for way in product(range(points), repeat=values):
-            chance = PRIOR[way[0]] * likelihood[0, way[0]]
-            for value in range(1, values):
-                chance *= moves[way[value - 1], way[value]] * likelihood[value, way[value]]
+            chance = PRIOR[way[order[0]]] * likelihood[order[0], way[order[0]]]
+            for before, value in pairwise(order):
+                chance *= moves[way[before], way[value]] * likelihood[value, way[value]]
+            if values == 1 and jump == 1.0:
+                chance /= 2
             whole += chance
             firsts += chance * COUNTS[list(way)]
             seconds += chance * COUNTS[list(way)] ** 2
@@ -71,13 +77,21 @@ def test_clear_counts_stay_where_they_are_however_unlike_their_neighbours() -> N
     assert variance == pytest.approx(np.zeros(600), abs=1e-6)
 
 
-def lost(truth: Floats, *, ordered: bool, runs: int = 12) -> float:
-    """Return the bits that noise of deviation 100 costs an attribute, in the mean of some runs."""
-    rng, law, total = np.random.default_rng(3), NoiseLaw(True, ((100.0, 1),)), float(truth.sum())
+def test_it_is_all_the_same_from_which_end_values_are_listed() -> None:
+    likelihood = np.random.default_rng(6).random((9, LOGARITHMS.size)) ** 4
+    forwards = moments_along(likelihood, PRIOR, LOGARITHMS, COUNTS)
+    backwards = moments_along(likelihood[::-1], PRIOR, LOGARITHMS, COUNTS)
+    for one, other in zip(forwards, backwards, strict=True):
+        assert one == pytest.approx(other[::-1])
+
+
+def lost(truth: Floats, *, ordered: bool, noise: float = 100.0, runs: int = 12) -> float:
+    """Return the bits that ``noise`` of this deviation costs an attribute, in the mean of some runs."""
+    rng, law, total = np.random.default_rng(3), NoiseLaw(True, ((noise, 1),)), float(truth.sum())
     found = 0.0
     for _ in range(runs):
-        noisy = truth + rng.normal(scale=100.0, size=truth.size)
-        (estimate,) = estimate_marginals([noisy], [law], total, [ordered])
+        noisy = truth + rng.normal(scale=noise, size=truth.size)
+        (estimate,) = estimate_marginals([noisy], [law], total, [truth.size if ordered else 0])
         found += float((truth / total * np.log2(truth / total / estimate.distribution)).sum()) / runs
     return found
 
@@ -95,8 +109,34 @@ def test_an_order_helps_where_there_is_one_and_does_no_harm_where_there_is_none(
     assert lost(truth, ordered=True) < most * lost(truth, ordered=False)
 
 
-def test_what_is_uniform_stays_so() -> None:
-    """A tenth of what noise costs counts that are taken as they are."""
-    values, each = 20, 400.0
-    as_they_are = values * (values - 1) * 100.0**2 / (2 * np.log(2) * (values * each) ** 2)
-    assert lost(np.full(values, each), ordered=True) < 0.1 * as_they_are
+@pytest.mark.parametrize("noise", [100.0, 20_000.0])
+def test_what_is_uniform_stays_so(noise: float) -> None:
+    """Where nothing tells an attribute from the uniform law its order is not looked at."""
+    even = np.full(20, 400.0)
+    assert lost(even, ordered=True, noise=noise) == lost(even, ordered=False, noise=noise) < 0.005
+
+
+def estimated(noisy: Floats, in_order: int) -> tuple[Floats, Floats]:
+    """Estimate an attribute beside one that is far from uniform: counts of 5,000 records, and their variances."""
+    uneven, law = np.array([4_000.0, 900.0, 60.0, 40.0]), NoiseLaw(True, ((40.0, 1),))
+    found, _ = estimate_marginals([noisy, uneven], [law, law], 5_000.0, [in_order, 0])
+    return found.distribution * 5_000, found.variance
+
+
+@pytest.mark.parametrize(("size", "in_order", "matters"), [(2, 2, False), (3, 3, True), (4, 3, True), (4, 2, False)])
+def test_an_order_counts_from_three_values_on_without_other_and_missing(
+    size: int, in_order: int, *, matters: bool
+) -> None:
+    noisy = np.array([150.0, 120.0, 90.0, 70.0])[:size]
+    along, alone = (estimated(noisy, number)[1] for number in (in_order, 0))
+    assert np.array_equal(along, alone) != matters
+    assert np.array_equal(along[in_order:], alone[in_order:])
+
+
+def test_clear_counts_tell_of_their_neighbours_and_stay_themselves() -> None:
+    """A count of 30 with noise of 40 is more likely large between large ones than between small ones."""
+    high, low = np.array([2_400.0, 30.0, 2_570.0]), np.array([20.0, 30.0, 25.0, 2_500.0, 2_425.0])
+    (among_high, variance), (among_low, _) = estimated(high, 3), estimated(low, 3)
+    assert among_high[1] > 1.2 * among_low[1]
+    assert among_high[[0, 2]] == pytest.approx(high[[0, 2]], rel=0.02)
+    assert variance[[0, 2]] == pytest.approx(np.full(2, 40.0**2), rel=0.05)

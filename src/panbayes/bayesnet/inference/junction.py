@@ -89,15 +89,23 @@ def _cells(scope: Iterable[int], sizes: Sequence[int]) -> int:
     return math.prod(sizes[v] for v in scope)
 
 
-def compile_tree(scopes: Sequence[Scope], sizes: Sequence[int], *, max_cells: int = MAX_CELLS) -> JunctionTree:
+def compile_tree(
+    scopes: Sequence[Scope],
+    sizes: Sequence[int],
+    *,
+    lightest: Sequence[int] | None = None,
+    max_cells: int = MAX_CELLS,
+) -> JunctionTree:
     """Compile a tree in which every scope lies inside some clique.
 
-    ``sizes`` holds the domain size of every attribute that may occur. Refuses, before any table is allocated, when
-    the cliques would exceed ``max_cells``.
+    ``sizes`` holds the domain size of every attribute that may occur. The tree is the lightest that was found, were
+    attributes of the sizes ``lightest`` if these are others. Refuses, before any table is allocated, when the cliques
+    would exceed ``max_cells``.
     """
     heuristics: tuple[Heuristic, ...] = ("fill", "weight")
-    trees = [clique_tree(eliminate(scopes, sizes, heuristic)) for heuristic in heuristics]
-    found = min(trees, key=lambda tree: sum(_cells(clique, sizes) for clique, _, _ in tree))
+    weighed = sizes if lightest is None else lightest
+    trees = [clique_tree(eliminate(scopes, weighed, heuristic)) for heuristic in heuristics]
+    found = min(trees, key=lambda tree: sum(_cells(clique, weighed) for clique, _, _ in tree))
     cells = [_cells(clique, sizes) for clique, _, _ in found]
     nodes = _on_smallest(found, cells)
     map_cells = sum(cells[parent] for _, _, parent in nodes if parent >= 0)

@@ -1,7 +1,8 @@
 """A Markov field as a Bayesian network: exactly, for its cliques hang together in a tree.
 
 Going down the tree, every attribute gets those of its clique that came before as parents. Two things are added. A
-table of the network speaks of values, not groups: inside a group they follow the law of the single attribute. And every
+table of the network speaks of values, not groups: inside a group they follow the law of the single attribute. (So the
+tree is the one that is lightest in values, :meth:`~panbayes.bayesnet.markov.field.Field.light_in_values`.) And every
 row gets some records of that law, so that no record is impossible because several sharp tables forbid it together.
 
 So many records in each of many rows would drown the law: a row that c records belong to gives c·s/(c + s) of them away
@@ -34,6 +35,7 @@ def network_of(
     A row whose parents have probability p is mixed with the law of its single attribute as ``records``·p to
     ``smoothing``, or to less where that would move too many records; without smoothing the law is the field's own.
     """
+    field = field.light_in_values()
     tree = field.tree
     pairs: list[tuple[int, tuple[int, ...]]] = []
     tables: list[FloatArray] = list(field.distributions)

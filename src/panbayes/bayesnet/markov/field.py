@@ -84,7 +84,10 @@ class Field:
     @cached_property
     def tree(self) -> JunctionTree:
         """The junction tree on the reduced domains."""
-        return compile_tree([tuple(a for a, _ in axes) for axes in self.tables], self.sizes)
+        return self._tree(self.sizes)
+
+    def _tree(self, lightest: Sequence[int]) -> JunctionTree:
+        return compile_tree([tuple(a for a, _ in axes) for axes in self.tables], self.sizes, lightest=lightest)
 
     @cached_property
     def start(self) -> NDArray[np.int64]:
@@ -128,6 +131,17 @@ class Field:
         found = Field(tuple(distributions), self.nested, self.tables)
         shared = {"sizes": self.sizes, "tree": self.tree, "start": self.start, "_layout": self._layout}
         vars(found).update(shared)  # where cached properties are kept
+        return found
+
+    def light_in_values(self) -> Field:
+        """Return the field on another tree: the one that is lightest where cliques are spread over all values.
+
+        The lightest one of groups may join attributes of which each has hundreds of values in few groups.
+        """
+        found = Field(self.distributions, self.nested, self.tables)
+        vars(found).update(
+            sizes=self.sizes, start=self.start, tree=self._tree([law.size for law in self.distributions])
+        )
         return found
 
     def potentials(self, parameters: FloatArray) -> tuple[FloatArray, float]:

@@ -96,16 +96,16 @@ class Belief:
     idle: tuple[Axes, ...] = ()
 
     @classmethod
-    def begun(cls, records: float, measured: Sequence[Measurement], *, ordered: Sequence[bool]) -> Belief:
-        """Estimate every attribute by itself, and group its values."""
+    def begun(cls, records: float, measured: Sequence[Measurement], *, ordered: Sequence[int]) -> Belief:
+        """Estimate every attribute by itself, and group its values; so many of the first of each are ``ordered``."""
         counted = tuple((single.pooled, single.pooled_law) for single in measured)
         singles = _estimated_alone(counted, records, ordered)
         nested = tuple(
-            Nested.of(single.distribution, ordered=numeric) for single, numeric in zip(singles, ordered, strict=True)
+            Nested.of(single.distribution, ordered=number > 0) for single, number in zip(singles, ordered, strict=True)
         )
         return cls(records, singles, nested, counted=counted)
 
-    def counted_again(self, measured: Sequence[Measurement], *, ordered: Sequence[bool]) -> Belief:
+    def counted_again(self, measured: Sequence[Measurement], *, ordered: Sequence[int]) -> Belief:
         """Return the belief after a second measurement of single attributes, before there are other tables."""
         counted = tuple(
             averaged(*before, single.pooled, single.pooled_law)
@@ -259,7 +259,7 @@ class Belief:
 
 
 def _estimated_alone(
-    counted: Sequence[tuple[FloatArray, NoiseLaw]], records: float, ordered: Sequence[bool]
+    counted: Sequence[tuple[FloatArray, NoiseLaw]], records: float, ordered: Sequence[int]
 ) -> tuple[Estimate, ...]:
     return tuple(estimate_marginals([table for table, _ in counted], [law for _, law in counted], records, ordered))
 

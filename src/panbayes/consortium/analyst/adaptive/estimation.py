@@ -12,8 +12,9 @@ stay as they are, and no cell gets zero: thresholds, floors and the merging of s
   for each. Measuring a table never does harm beyond its cost.
 * :func:`estimate_marginals` estimates the distributions of all attributes, each from its own table. What is expected
   is the uniform law, which is free, and the attributes tell each other how far from it they are. If all their tables
-  together hardly say that any is (:data:`TOLD`), the prior stays close to 1. Ordered values are about as frequent as
-  those beside them, as far as their table says so (:mod:`panbayes.consortium.analyst.adaptive.ordered`).
+  together hardly say that any is (:data:`TOLD`), the prior stays close to 1. Otherwise ordered values are about as
+  frequent as those beside them, as far as their table says so
+  (:mod:`panbayes.consortium.analyst.adaptive.ordered`).
 * :func:`update_by_groups` corrects such an estimate where a later table says more about it: a table of two attributes
   has noisy sums of rows and columns, and they weigh in by their variances (a Kalman step for each group).
 
@@ -82,31 +83,36 @@ class Estimate:
 
 
 def estimate_marginals(
-    noisy: Sequence[FloatArray], laws: Sequence[NoiseLaw], total: float, ordered: Sequence[bool]
+    noisy: Sequence[FloatArray], laws: Sequence[NoiseLaw], total: float, ordered: Sequence[int]
 ) -> list[Estimate]:
-    """Estimate the distributions of attributes from their ``noisy`` counts, which add up to about ``total`` each."""
+    """Estimate the distributions of attributes from their ``noisy`` counts, which add up to about ``total`` each.
+
+    So many of the first values of each are ``ordered``, none where an attribute has no order.
+    """
     grids = [np.maximum(_uniform(table, total) * np.exp(_FINE), SMALLEST) for table in noisy]
-    evidence = [law.log_density(table[:, None] - counts) for table, law, counts in zip(noisy, laws, grids, strict=True)]
-    likelihoods = [np.exp(found - found.max(axis=1, keepdims=True)) for found in evidence]
-    likelihood = np.concatenate(likelihoods)
+    likelihood = np.concatenate(list(map(_likelihood, noisy, grids, laws)))
     weights = np.concatenate([np.full(table.size, 1 / table.size) for table in noisy])
     shared = _fit_prior(likelihood, _lognormals(0.16, 0.4, 0.4), HOLD_SHARED, _BATCH_STEPS, weights=weights)
     nearly = _lognormals(0.0, 0.02, 0.94)
-    if float(np.log((likelihood @ shared) / (likelihood @ nearly)).sum()) < TOLD:
-        shared = nearly
+    told = float(np.log((likelihood @ shared) / (likelihood @ nearly)).sum()) >= TOLD
+    prior = shared if told else nearly
     found = []
-    for table, law, is_ordered, grid, mine in zip(noisy, laws, ordered, grids, likelihoods, strict=True):
-        mean, variance = np.maximum(table, SMALLEST), np.full(table.size, law.deviation**2)
+    own = np.split(likelihood, np.cumsum([table.size for table in noisy])[:-1])
+    for table, law, in_order, grid, mine in zip(noisy, laws, ordered, grids, own, strict=True):
         small = table < CLEAR * law.deviation
-        left = np.flatnonzero(small | (table * _gap(table / _uniform(table, total)) < _COARSE * law.deviation))
-        if is_ordered and table.size >= ORDERED_FROM:
-            means, variances = moments_along(mine, shared, _FINE, grid)
-            mean[left], variance[left] = means[left], variances[left]
-        else:
-            posterior = mine[left] * _fit_prior(mine[left], shared, HOLD_SINGLE, _STEPS)
-            mean[left], variance[left] = _moments(posterior, grid)
+        left = small | (table * _gap(table / _uniform(table, total)) < _COARSE * law.deviation)
+        mean, variance = _moments(mine * _fit_prior(mine[left], prior, HOLD_SINGLE, _STEPS), grid)
+        if told and in_order >= ORDERED_FROM:
+            mean[:in_order], variance[:in_order] = moments_along(mine[:in_order], prior, _FINE, grid)
+        mean, variance = np.where(left, mean, np.maximum(table, SMALLEST)), np.where(left, variance, law.deviation**2)
         found.append(Estimate(normalised(mean, variance, total), variance))
     return found
+
+
+def _likelihood(noisy: FloatArray, counts: FloatArray, law: NoiseLaw) -> FloatArray:
+    """Return how likely every noisy count (row) is where each of the ``counts`` (columns) is true, 1 at most."""
+    evidence = law.log_density(noisy.ravel()[:, None] - counts)
+    return np.asarray(np.exp(evidence - evidence.max(axis=1, keepdims=True)))
 
 
 def _uniform(table: FloatArray, total: float) -> float:
@@ -147,10 +153,7 @@ def estimate_given_model(
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Return means and variances of the counts of tables, noise of these ``laws``, where a model has ``expected``."""
     counts = [np.maximum(table.ravel(), SMALLEST)[:, None] * _RATIOS for table in expected]
-    likelihoods = []
-    for table, grid, law in zip(noisy, counts, laws, strict=True):
-        evidence = law.log_density(table.ravel()[:, None] - grid)
-        likelihoods.append(np.exp(evidence - evidence.max(axis=1, keepdims=True)))
+    likelihoods = list(map(_likelihood, noisy, counts, laws))
     cells = np.concatenate(likelihoods)
     shared = _fit_prior(cells[:: len(cells) // _BATCH_CELLS + 1], _RATIO_PRIOR, HOLD_RATIOS, _BATCH_STEPS)
     found = []

@@ -12,8 +12,8 @@ hidden Markov chain: one pass forwards and one backwards give the posterior of e
 table is. A step is a sweep over the grid each way, for what comes from a point falls by one factor from any point to
 the next.
 
-Which τ and q are right is not known: all of :data:`STEPS` with :data:`JUMPS`, and q = 1, are tried, and each weighs as
-much as the table is likely under it.
+Which τ and q are right is not known, nor from which end the chain goes: all of :data:`STEPS` with :data:`JUMPS` are
+tried, from the first value and from the last, and q = 1, and each weighs as much as the table is likely under it.
 """
 
 from __future__ import annotations
@@ -41,16 +41,18 @@ def moments_along(
     """Return posterior means and variances of the counts of ordered values; see the module.
 
     ``likelihood`` has a row for every value and a column for every point of the grid, at which ``logarithms`` of ratios
-    and ``counts`` stand; rows may be scaled.
+    and ``counts`` stand; rows may be scaled, and have a largest element of about 1. The prior is nowhere 0.
     """
     gaps, widths = np.diff(logarithms, prepend=logarithms[0]), np.gradient(logarithms)
-    tried = [*product(STEPS, JUMPS), (1.0, 1.0)]
+    ways = [likelihood, np.ascontiguousarray(likelihood[::-1])]
+    tried = [*product(range(2), STEPS, JUMPS), (0, 1.0, 1.0)]
     told = np.empty(len(tried))
     firsts, seconds = np.empty((2, len(tried), len(likelihood)))
-    for place, (step, jump) in enumerate(tried):
-        told[place] = _pass_along(
-            likelihood, prior, np.exp(-gaps / step), widths, jump, counts, firsts[place], seconds[place]
-        )
+    for place, (way, step, jump) in enumerate(tried):
+        falls = np.exp(-gaps / step)
+        told[place] = _pass_along(ways[way], prior, falls, widths, jump, counts, firsts[place], seconds[place])
+        if way:
+            firsts[place], seconds[place] = firsts[place, ::-1].copy(), seconds[place, ::-1].copy()
     weights = np.exp(told - told.max())
     weights /= weights.sum()
     mean = weights @ firsts
@@ -94,16 +96,16 @@ def _pass_along(
         else:
             reached = prior.copy()
         before[value] = reached * likelihood[value]
-        whole = max(before[value].sum(), 1e-300)
+        whole = before[value].sum()
         before[value] /= whole
         told += np.log(whole)
     for value in range(values - 1, -1, -1):
         posterior = before[value] * ahead
-        whole = max(posterior.sum(), 1e-300)
+        whole = posterior.sum()
         firsts[value] = (posterior * counts).sum() / whole
         seconds[value] = (posterior * counts**2).sum() / whole
         coming = ahead * likelihood[value]
         _spread(widths * coming, falls, reached)
         ahead = (1 - jump) * reached / norms + jump * (prior * coming).sum()
-        ahead /= max(ahead.max(), 1e-300)
+        ahead /= ahead.max()
     return told

@@ -46,7 +46,7 @@ class Session:
     holders: Holders
     grant: Grant
     sizes: tuple[int, ...]
-    ordered: tuple[bool, ...]
+    ordered: tuple[int, ...]
     spent: dict[str, list[Step]] = field(default_factory=dict)
     private: bool = True
     people: dict[str, int | None] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Session:
             holders,
             Grant.of(holders.study),
             schema.sizes,
-            tuple(attribute.ordered for attribute in schema.attributes),
+            tuple(attribute.regular if attribute.ordered else 0 for attribute in schema.attributes),
         )
 
     def measure(
