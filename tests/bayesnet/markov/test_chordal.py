@@ -118,6 +118,6 @@ def test_the_network_is_light_in_values_where_the_tree_of_groups_is_not() -> Non
     parameters = rng.normal(size=int(field.start[-1]))
     assert any({0, 2} <= set(clique) for clique in field.tree.cliques)
     _, found = network_of(field, parameters, records=1e6, smoothing=0.0)
-    assert sum(table.size for table in found) <= 2 * 200 * 4 * 4 + 4 * 4 + 4
+    assert sum(table.size for table in found) < 8_000  # and above 160,000 the other way
     groups, values = (one.calibrated(parameters)[1] for one in (field, field.light_in_values()))
     assert groups == pytest.approx(values)

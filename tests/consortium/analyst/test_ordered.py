@@ -116,10 +116,13 @@ def test_what_is_uniform_stays_so(noise: float) -> None:
     assert lost(even, ordered=True, noise=noise) == lost(even, ordered=False, noise=noise) < 0.005
 
 
-def estimated(noisy: Floats, in_order: int) -> tuple[Floats, Floats]:
+UNEVEN = np.array([4_000.0, 900.0, 60.0, 40.0])
+
+
+def estimated(noisy: Floats, in_order: int, beside: Floats = UNEVEN) -> tuple[Floats, Floats]:
     """Estimate an attribute beside one that is far from uniform: counts of 5,000 records, and their variances."""
-    uneven, law = np.array([4_000.0, 900.0, 60.0, 40.0]), NoiseLaw(True, ((40.0, 1),))
-    found, _ = estimate_marginals([noisy, uneven], [law, law], 5_000.0, [in_order, 0])
+    law = NoiseLaw(True, ((40.0, 1),))
+    found, _ = estimate_marginals([noisy, beside], [law, law], 5_000.0, [in_order, 0])
     return found.distribution * 5_000, found.variance
 
 
@@ -140,3 +143,10 @@ def test_clear_counts_tell_of_their_neighbours_and_stay_themselves() -> None:
     assert among_high[1] > 1.2 * among_low[1]
     assert among_high[[0, 2]] == pytest.approx(high[[0, 2]], rel=0.02)
     assert variance[[0, 2]] == pytest.approx(np.full(2, 40.0**2), rel=0.05)
+
+
+def test_other_attributes_tell_an_ordered_one_how_rare_a_value_may_be() -> None:
+    """The middle one of three rare values is held for rarer beside an attribute with many that are."""
+    noisy = np.array([30.0, 20.0, 30.0, 2_500.0, 2_420.0])
+    rare = np.concatenate([[4_990.0], np.full(30, 0.5)])
+    assert estimated(noisy, 3, rare)[0][1] < 0.9 * estimated(noisy, 3, np.array([4_000.0, 600.0, 400.0]))[0][1]

@@ -56,6 +56,9 @@ def test_tables_of_other_sizes_or_weights_do_not_share() -> None:
     assert shared([4, 2, 3, 2, 5, 7, 8]) == [(1, 2, 3), (0, 4, 5), (6,)]
     assert shared([4, 4, 4, 4], [1, 2, 3, 6]) == [(0, 1), (2, 3)]
     assert shared([1, 2, 2]) == [(1, 2)], "of one cell: nothing that could be noisy"
+    little = Pure(Fraction(1, 100))
+    assert shared([MAX_CELLS, MAX_CELLS], loss=little) == [(0, 1)]
+    assert shared([MAX_CELLS + 1, MAX_CELLS + 1], loss=little) == []
 
 
 def test_where_much_may_be_lost_there_are_more_groups_and_then_none() -> None:

@@ -326,11 +326,11 @@ def _noise(study: Study) -> Iterator[str]:
         moved = TableSensitivity.of(adjacency=study.adjacency, max_records=study.max_records, tables=attributes)
         half = study.grant.part(Fraction(1, 2)).tables_event(moved)
         which = f"all {attributes:,} attributes alone, each" if attributes > 1 else "the one attribute, it"
-        # Tables that share a radius of noise have no more of it than this.
-        most = " at most" if isinstance(half, DiscreteLaplace) else ""
+        together = ", some by less and some by more, for tables asked for together share noise"
+        shared = together if isinstance(half, DiscreteLaplace) and attributes > 1 else ""
         yield (
             "The analyst divides what it may spend as it goes, so this cannot be told beforehand. For example: were "
-            f"half of it spent on the counts of {which} would be off by about {_off(half)}{most}."
+            f"half of it spent on the counts of {which} would be off by about {_off(half)}{shared}."
         )
 
 

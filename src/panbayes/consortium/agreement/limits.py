@@ -6,7 +6,9 @@ bounded in the study's plan by numbers of the schema (a stage's ``most``), which
 an answer has at most :data:`MAX_CELLS`.
 
 What that comes to, for 43 attributes with 507 values between them: 705,019 cells in one question of the adaptive
-strategy, some six seconds of Laplace noise, ten of Gaussian noise; seven such questions in a study, and five choices.
+strategy, some six seconds of Laplace noise, ten of Gaussian noise, and up to a minute and a half where half of them are
+in tables of 512 cells that share a radius (:mod:`panbayes.dp.one_radius`); seven such questions in a study, and five
+choices. The holder's agent promises the time that follows from a question (:mod:`panbayes.consortium.agent.effort`).
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ class NoiseLaw:
         d has the norm t with E[t^j] = d/(d + j). Of a balanced one n cells are above 0, with probability proportional
         to C(k, n)·C(k − 2, n − 1), and have t divided evenly among them, the others −t: then E[z²] is the mean of
         2·t²/(n + 1) + 2·t²/(k − n + 1) over k, likewise E[z⁴]. Of another the k magnitudes and a rest divide 1. A ball
-        of whole numbers is half larger than its radius, whose moments are those of a sum of falling variables.
+        of whole numbers is half larger than its radius, whose moments are those of a sum of falling variables, without
+        their fourth cumulant: that is next to nothing where many dimensions share a radius.
         """
         s = float(event.scale) / (2 if balanced else 1)
         mean = 1 / math.expm1(min(1 / s, _HARDLY_ANY))

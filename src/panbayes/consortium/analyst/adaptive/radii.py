@@ -3,8 +3,9 @@
 Noise of one radius (:mod:`panbayes.dp.one_radius`) costs a group of tables as much as all of them lose together,
 however many they are, and its radius grows with their dimensions D: a cell of a table of k cells then has noise of
 about D·s/k, s = Δ/ε of the group. So tables of about as many cells go together, and of weights that are not further
-apart than by :data:`_APART`; large ones would drown small ones. The radius is at least D/2, so a group loses at most Δ,
-the most by which one person moves a table: what a question may lose beyond that is divided among more groups. Where
+apart than by :data:`_APART`; large ones would drown small ones. The radius is at least D/2, so a group of several loses
+about Δ at most, the most by which one person moves a table: what a question may lose beyond that is divided among more
+groups, of as many tables each. Where
 that leaves Laplace noise the smaller one, as in tables of hundreds of cells or at a large ε, cells get that.
 
 All of it follows from the shapes of the tables, their weights and the loss of the question.
