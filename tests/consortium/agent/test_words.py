@@ -271,6 +271,13 @@ def test_noise_grows_with_records_of_a_person(holder: HolderFile) -> None:
     assert "off by about 24, some by less" in three
 
 
+def test_one_attribute_shares_noise_with_none(holder: HolderFile) -> None:
+    first = SCHEMA[: SCHEMA.index("[[attributes]]", SCHEMA.index("[[attributes]]") + 1)]
+    noise = said(proposed_by(holder, STUDY, first))["Noise"]
+    assert "the one attribute, it would be off by about 4." in noise
+    assert "share noise" not in noise
+
+
 def spending(study: str, *, spent: Loss, reserved: Loss) -> Spending:
     return Spending(study, "name", reserved, spent, reserved, 1)
 

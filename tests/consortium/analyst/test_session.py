@@ -72,6 +72,20 @@ def test_the_noise_of_tables_has_the_law_that_their_weights_say(adjacency: Adjac
     assert [group.places for group in shared] == ([] if delta != "0" else [(0, 4), (1, 3, 5), *alone])
 
 
+def test_other_and_missing_stand_in_no_order() -> None:
+    schema = Schema(
+        "s",
+        (
+            Attribute("age", bins=(0, 40, 65, 120), missing="missing"),
+            Attribute("stays", categories=(0, 1, 2), other="more", missing="missing"),
+            Attribute("ward", categories=("a", "b", "c")),
+        ),
+    )
+    agreed = Study("s", schema, "adaptive", 1)
+    with open_gates(agreed, {"x": Table(schema, np.zeros((3, 5), dtype=np.uint8))}, simulate=0) as gates:
+        assert Session.of(Federation(agreed, gates, simulated=True)).ordered == (3, 3, 0)
+
+
 @pytest.mark.parametrize(("max_records", "delta"), [(1, "1e-6"), (2, "1e-6"), (2, "0")])
 def test_the_statement_says_the_noise_that_was_drawn(max_records: int, delta: str) -> None:
     """The total, a single attribute, two pairs of one shape and weight, and a triple, in one question.
