@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Sequence
-from itertools import combinations
 from typing import Literal, TypeAlias
 
 __all__ = ["Heuristic", "Scope", "clique_tree", "eliminate"]
@@ -20,27 +19,16 @@ Scope: TypeAlias = tuple[int, ...]
 Heuristic: TypeAlias = Literal["fill", "weight"]
 
 
-def _neighbours(scopes: Iterable[Scope]) -> dict[int, set[int]]:
-    graph: dict[int, set[int]] = {}
-    for scope in scopes:
-        for v in scope:
-            graph.setdefault(v, set()).update(scope)
-    for v, others in graph.items():
-        others.discard(v)
-    return graph
-
-
 def eliminate(scopes: Sequence[Scope], sizes: Sequence[int], heuristic: Heuristic) -> list[tuple[int, frozenset[int]]]:
     """Return (attribute, its neighbours when eliminated) in elimination order."""
-    graph = _neighbours(scopes)
+    graph = _Graph(scopes)
 
-    def cost(v: int) -> tuple[float, float, int]:
-        near = graph[v]
-        fill = sum(1 for a, b in combinations(near, 2) if b not in graph[a])
-        weight = math.log(sizes[v]) + sum(math.log(sizes[u]) for u in near)
+    def cost(v: int) -> tuple[int, int, int]:
+        fill = graph.missing(v)
+        weight = math.prod([sizes[u] for u in graph.near[v]]) * sizes[v]
         return (fill, weight, v) if heuristic == "fill" else (weight, fill, v)
 
-    costs = {v: cost(v) for v in graph}
+    costs = {v: cost(v) for v in graph.near}
     queue = list(costs.values())
     heapq.heapify(queue)
     steps: list[tuple[int, frozenset[int]]] = []
@@ -49,27 +37,51 @@ def eliminate(scopes: Sequence[Scope], sizes: Sequence[int], heuristic: Heuristi
         v = entry[2]
         if costs.get(v) != entry:
             continue
-        near = graph.pop(v)
         del costs[v]
+        near, touched = graph.remove(v)
         steps.append((v, frozenset(near)))
-        touched = set(near)
-        filled = False
-        for u in near:
-            graph[u].discard(v)
-        for a, b in combinations(near, 2):
-            if b not in graph[a]:
-                graph[a].add(b)
-                graph[b].add(a)
-                filled = True
-        if filled:
-            for u in near:
-                touched |= graph[u]
         for u in touched:
             fresh = cost(u)
             if fresh != costs[u]:
                 costs[u] = fresh
                 heapq.heappush(queue, fresh)
     return steps
+
+
+class _Graph:
+    """Who is ``near`` whom: as sets, to go through, and as the bits of a number, to count what two have in common."""
+
+    def __init__(self, scopes: Iterable[Scope]) -> None:
+        """Join all attributes of each scope."""
+        self.near: dict[int, set[int]] = {}
+        for scope in scopes:
+            for v in scope:
+                self.near.setdefault(v, set()).update(scope)
+        self._bits: dict[int, int] = {}
+        for v, others in self.near.items():
+            others.discard(v)
+            self._bits[v] = sum(1 << u for u in others)
+
+    def missing(self, v: int) -> int:
+        """Return how many pairs of neighbours of an attribute are not joined."""
+        near, bits = self.near[v], self._bits
+        own = bits[v]
+        return (len(near) * (len(near) - 1) - sum([(bits[u] & own).bit_count() for u in near])) // 2
+
+    def remove(self, v: int) -> tuple[set[int], set[int]]:
+        """Join the neighbours of an attribute and take it out; return them, and all to whom that makes a difference."""
+        filled = self.missing(v) > 0
+        near, own = self.near.pop(v), self._bits.pop(v)
+        touched = set(near)
+        for u in near:
+            self.near[u].discard(v)
+            self._bits[u] &= ~(1 << v)
+            if filled:
+                self.near[u] |= near
+                self.near[u].discard(u)
+                self._bits[u] |= own & ~(1 << u)
+                touched |= self.near[u]
+        return near, touched
 
 
 def clique_tree(steps: Sequence[tuple[int, frozenset[int]]]) -> list[tuple[frozenset[int], frozenset[int], int]]:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["climb", "collect", "distribute", "enter_evidence", "marginals", "trace_best"]
+__all__ = ["collect", "distribute", "enter_evidence", "marginals", "trace_best"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -120,41 +120,6 @@ def distribute(
             for cell in range(place, place + columns):
                 potentials[cell] *= ratio
             place += columns
-
-
-@njit(cache=True)
-def climb(
-    potentials: Floats,
-    before: Floats,
-    clique: int,
-    parent: Ints,
-    start: Ints,
-    rows: Ints,
-    maps: NDArray[np.int32],
-    map_start: Ints,
-    work: Floats,
-) -> None:
-    """Pass what was entered into one ``clique`` of calibrated ones, which were ``before``, on to the root.
-
-    :func:`distribute` then brings it to all others: one pass instead of two.
-    """
-    while parent[clique] >= 0:
-        columns = (start[clique + 1] - start[clique]) // rows[clique]
-        place = start[clique]
-        for row in range(rows[clique]):
-            total = 0.0
-            whole = 0.0
-            for cell in range(place, place + columns):
-                total += potentials[cell]
-                whole += before[cell]
-            work[row] = total / whole if whole > 0.0 else 0.0
-            place += columns
-        host = parent[clique]
-        top = start[host]
-        offset = map_start[clique]
-        for cell in range(start[host + 1] - top):
-            potentials[top + cell] *= work[maps[offset + cell]]
-        clique = host
 
 
 @njit(cache=True)

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.inference.junction import JunctionTree, compile_tree
-from panbayes.bayesnet.inference.propagation import climb, collect, distribute, enter_evidence, marginals
+from panbayes.bayesnet.inference.propagation import collect, distribute, enter_evidence
 from panbayes.bayesnet.markov.kernels import gather_margins, load_potentials, tree_weight
 from panbayes.bayesnet.markov.nested import Nested
+from panbayes.bayesnet.markov.pair_laws import pair_laws
 
 __all__ = ["Axes", "Field", "reduced_sizes", "shape_of", "weight_of"]
 
@@ -103,14 +104,20 @@ class Field:
 
     @cached_property
     def _base(self) -> FloatArray:
-        base = np.zeros(self.tree.cells)
+        """The cliques where all parameters are 0."""
+        base = np.ones(self.tree.cells)
         for attribute, law in enumerate(self.reduced):
             home = int(self.tree.home[attribute])
             if home >= 0:
                 clique = self.tree.cliques[home]
                 view = base[self.tree.start[home] : self.tree.start[home + 1]].reshape(self.tree.shape(home))
-                view += _along(np.log(np.maximum(law, 1e-300)), clique.index(attribute), len(clique))
+                view *= _along(law, clique.index(attribute), len(clique))
         return base
+
+    @cached_property
+    def _highest(self) -> FloatArray:
+        """The largest cell of each clique of the base."""
+        return np.maximum.reduceat(self._base, self.tree.start[:-1])
 
     @cached_property
     def _layout(self) -> _Layout:
@@ -149,6 +156,7 @@ class Field:
         layout, potentials = self._layout, np.empty(self.tree.cells)
         logarithm = load_potentials(
             self._base,
+            self._highest,
             self.tree.start,
             parameters,
             self.start,
@@ -211,38 +219,10 @@ class Field:
         return found
 
     def pairs(self, parameters: FloatArray) -> FloatArray:
-        """Return the joint probabilities of all pairs of attributes on the reduced domains, all in one square matrix.
-
-        One pass over the tree for every group of every attribute that a table speaks of.
-        """
-        tree = self.tree
-        offsets = _starts(self.sizes)
+        """Return the joint laws of all pairs of attributes on the reduced domains, all in one square matrix."""
         if not self.tables:
             return np.ones((len(self.sizes), len(self.sizes)))
-        calibrated, _ = self.calibrated(parameters)
-        laws = np.ones(int(offsets[-1]))  # of attributes that no table speaks of: one group each
-        alone = np.repeat(tree.home < 0, self.sizes)
-        laws[~alone] = 0.0
-        marginals(calibrated, tree.start, tree.home, tree.outer, tree.inner, tree.sizes, offsets, laws)
-        work = np.empty(int(tree.rows.max()))
-        found: FloatArray = np.outer(laws, laws)
-        for attribute, size in enumerate(self.sizes):
-            home = int(tree.home[attribute])
-            if home < 0:
-                continue
-            cells = slice(int(tree.start[home]), int(tree.start[home + 1]))
-            shape = (int(tree.outer[attribute]), size, int(tree.inner[attribute]))
-            for group in range(size):
-                if not laws[offsets[attribute] + group]:
-                    continue  # so rare that it underflows
-                potentials = calibrated.copy()
-                potentials[cells].reshape(shape)[:, np.arange(size) != group] = 0.0
-                climb(potentials, calibrated, home, tree.parent, tree.start, tree.rows, tree.maps, tree.map_start, work)
-                self._distribute(potentials)
-                row = np.zeros(int(offsets[-1]))
-                marginals(potentials, tree.start, tree.home, tree.outer, tree.inner, tree.sizes, offsets, row)
-                found[offsets[attribute] + group] = np.where(alone, laws, row) * laws[offsets[attribute] + group]
-        return found
+        return pair_laws(self.tree, self.calibrated(parameters)[0])
 
     def _collect(self, potentials: FloatArray) -> float:
         tree = self.tree

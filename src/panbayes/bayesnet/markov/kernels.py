@@ -8,6 +8,7 @@ cell of the larger table the number of the cell of the smaller one.
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from numba import njit
@@ -18,6 +19,9 @@ __all__ = ["gather_margins", "load_potentials", "tree_weight"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Cells = NDArray[np.int32]
+
+VANISHING: Final = -600.0
+"""The logarithm below which what is a little smaller could not be told from nothing."""
 
 
 @njit(cache=True)
@@ -47,6 +51,7 @@ def _sum_up(
 @njit(cache=True)
 def load_potentials(
     base: Floats,
+    highest: Floats,
     start: Ints,
     parameters: Floats,
     table_start: Ints,
@@ -60,19 +65,46 @@ def load_potentials(
     clique_of: Ints,
     potentials: Floats,
 ) -> float:
-    """Set ``potentials`` to exp(base + parameters), each clique over its largest; return the logarithm of those."""
+    """Set ``potentials`` to base·exp(parameters), divided by something; return the logarithm of that.
+
+    Every bundle is divided by its largest cell, so that no cell grows beyond the ``highest`` of the base in its clique.
+    Where even the largest of a clique might vanish then, logarithms are added up, and it is divided by its largest.
+    """
     bundles[:] = 0.0
     _spread(parameters, table_start, table_maps, table_map_start, bundle_of, bundles, bundle_start)
     potentials[:] = base
-    _spread(bundles, bundle_start, bundle_maps, bundle_map_start, clique_of, potentials, start)
+    cliques = start.size - 1
+    least = np.log(highest)  # what the largest cell of each clique is at least
+    tops = np.empty(clique_of.size)
+    for b in range(clique_of.size):
+        bundle = bundles[bundle_start[b] : bundle_start[b + 1]]
+        tops[b] = bundle.max()
+        least[clique_of[b]] += bundle.min() - tops[b]
     logarithm = 0.0
-    for clique in range(start.size - 1):
-        top = -np.inf
-        for cell in range(start[clique], start[clique + 1]):
-            top = max(top, potentials[cell])
-        for cell in range(start[clique], start[clique + 1]):
-            potentials[cell] = math.exp(potentials[cell] - top)
-        logarithm += top
+    for clique in range(cliques):
+        if least[clique] < VANISHING:
+            for cell in range(start[clique], start[clique + 1]):
+                potentials[cell] = np.log(potentials[cell])
+    for b in range(clique_of.size):
+        first = bundle_start[b]
+        place = start[clique_of[b]]
+        offset = bundle_map_start[b]
+        many = bundle_map_start[b + 1] - offset
+        if least[clique_of[b]] < VANISHING:
+            for cell in range(many):
+                potentials[place + cell] += bundles[first + bundle_maps[offset + cell]]
+        else:
+            logarithm += tops[b]
+            for cell in range(first, bundle_start[b + 1]):
+                bundles[cell] = math.exp(bundles[cell] - tops[b])
+            for cell in range(many):
+                potentials[place + cell] *= bundles[first + bundle_maps[offset + cell]]
+    for clique in range(cliques):
+        if least[clique] < VANISHING:
+            top = potentials[start[clique] : start[clique + 1]].max()
+            for cell in range(start[clique], start[clique + 1]):
+                potentials[cell] = math.exp(potentials[cell] - top)
+            logarithm += top
     return logarithm
 
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.markov.field import Field
+from panbayes.bayesnet.markov.steps import dot, turned
 
 __all__ = ["BOUND", "BRIEFLY", "THOROUGHLY", "Effort", "fit_field"]
 
@@ -85,7 +86,7 @@ def fit_field(
     def dual(scaled: FloatArray) -> tuple[float, FloatArray]:
         parameters = scaled * scale
         cliques, logarithm = field.calibrated(parameters)
-        value = logarithm - _dot(parameters, targets) + 0.5 * float((slack * parameters**2).sum())
+        value = logarithm - dot(parameters, targets) + 0.5 * float((slack * parameters**2).sum())
         gradient: FloatArray = (field.margins(cliques) - targets + slack * parameters) * scale
         return value, gradient
 
@@ -98,29 +99,27 @@ def _minimise(
     """Minimise a convex function over a box, by projected L-BFGS; the gradient is ``known`` to such deviations."""
     point: FloatArray = np.clip(start, -bound, bound)
     value, gradient = objective(point)
-    steps: list[tuple[FloatArray, FloatArray]] = []
+    steps = _Steps(point.size)
     still = 0
     for _ in range(effort.iterations):
-        held = ((point >= bound) & (gradient < 0)) | ((point <= -bound) & (gradient > 0))
-        free = np.where(held, 0.0, gradient)
+        free = np.where(((point >= bound) & (gradient < 0)) | ((point <= -bound) & (gradient > 0)), 0.0, gradient)
         if float(np.abs(free).max(initial=0.0)) < _GRADIENT:
             break
         if known is not None and float(np.mean((free / known) ** 2)) < _WELL_BELOW:
             break
-        curved = _curved([(np.where(held, 0.0, moved), np.where(held, 0.0, bent)) for moved, bent in steps])
-        direction = _direction(free, curved)
-        if _dot(free, direction) <= 0:
-            direction, steps, curved = free, [], []
-        length = 1.0 if curved else min(1.0, 1 / math.sqrt(_dot(free, free)))
+        direction, curved = steps.direction(free, gradient)
+        if dot(free, direction) <= 0:
+            direction, curved, steps = free, False, _Steps(point.size)
+        length = 1.0 if curved else min(1.0, 1 / math.sqrt(dot(free, free)))
         for _ in range(_TRIES):
             trial = np.clip(point - length * direction, -bound, bound)
             found, slope = objective(trial)
-            if found <= value + _ARMIJO * _dot(free, trial - point):
+            if found <= value + _ARMIJO * dot(free, trial - point):
                 break
             length *= _SHORTER
         else:
             break
-        steps = _curved([*steps, (trial - point, slope - gradient)])[-_MEMORY:]
+        steps.add(trial - point, slope - gradient)
         still = still + 1 if value - found < effort.progress * max(1.0, abs(value)) else 0
         point, value, gradient = trial, found, slope
         if still >= _PATIENCE:
@@ -128,31 +127,27 @@ def _minimise(
     return point
 
 
-def _curved(steps: list[tuple[FloatArray, FloatArray]]) -> list[tuple[FloatArray, FloatArray]]:
-    """Keep the steps along which the gradient grows: others say nothing of the curvature."""
-    return [
-        (moved, bent)
-        for moved, bent in steps
-        if _dot(moved, bent) > _CURVED * math.sqrt(_dot(moved, moved) * _dot(bent, bent))
-    ]
+class _Steps:
+    """The last steps, how far they ``moved`` and how they ``bent`` the gradient: a ring of those that say something."""
 
+    def __init__(self, size: int) -> None:
+        """Begin with none."""
+        self._moved, self._bent = np.empty((2, _MEMORY, size))
+        self._many = 0
 
-def _direction(gradient: FloatArray, steps: list[tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """Apply the inverse of the curvature that the last steps have seen (the two loops of L-BFGS)."""
-    direction = gradient.copy()
-    weights = []
-    for moved, bent in reversed(steps):
-        weight = _dot(moved, direction) / _dot(moved, bent)
-        weights.append(weight)
-        direction -= weight * bent
-    if steps:
-        moved, bent = steps[-1]
-        direction *= _dot(moved, bent) / _dot(bent, bent)
-    for (moved, bent), weight in zip(steps, reversed(weights), strict=True):
-        direction += (weight - _dot(bent, direction) / _dot(moved, bent)) * moved
-    return direction
+    def add(self, moved: FloatArray, bent: FloatArray) -> None:
+        """Add a step, unless the gradient does not grow along it: then it says nothing of the curvature."""
+        if dot(moved, bent) > _CURVED * math.sqrt(dot(moved, moved) * dot(bent, bent)):
+            self._moved[self._many % _MEMORY] = moved
+            self._bent[self._many % _MEMORY] = bent
+            self._many += 1
 
+    def direction(self, free: FloatArray, gradient: FloatArray) -> tuple[FloatArray, bool]:
+        """Apply the inverse of the curvature that the steps have seen, and tell whether they have seen any.
 
-def _dot(one: FloatArray, other: FloatArray) -> float:
-    """Multiply two vectors in one thread: beyond ten thousand numbers the algebra library would wake all of them."""
-    return float(np.einsum("i,i->", one, other))
+        ``free`` is the gradient with 0 for what is held at its bound.
+        """
+        last = [number % _MEMORY for number in range(max(0, self._many - _MEMORY), self._many)]
+        direction = free.copy()
+        seen = turned(direction, free == gradient, self._moved, self._bent, np.array(last, dtype=np.int64), _CURVED)
+        return direction, bool(seen)

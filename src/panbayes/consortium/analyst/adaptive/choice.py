@@ -71,7 +71,7 @@ _FINE: Final = 8.0
 
 
 def _members(axes: Axes) -> tuple[int, ...]:
-    return tuple(attribute for attribute, _ in axes)
+    return tuple([attribute for attribute, _ in axes])
 
 
 class _Joined:
@@ -136,7 +136,7 @@ class Choice:
         go as one and the unit is so many times as large.
         """
         found = offer.costly(expected, self._noises[name])
-        if self.target in _members(offer.axes):
+        if self.target is not None and self.target in _members(offer.axes):
             found = max(1.0, found / 2)
         return max(1, round(found * self._scales[name]))
 

@@ -14,10 +14,9 @@ law; and the largest of so many is what chance is taken for.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import combinations, product
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.nested import Groups
 from panbayes.consortium.agreement.strategies.adaptive import INTERACTIONS
 from panbayes.consortium.analyst.adaptive.belief import Belief
+from panbayes.consortium.analyst.adaptive.noise_law import FloatArray
 from panbayes.consortium.analyst.adaptive.offers import Offer, most_of
 from panbayes.tables.counting.parities import parities
 
@@ -46,6 +46,7 @@ _LEAST_SAMPLES: Final = 50_000
 _MOST_SAMPLES: Final = 400_000
 
 _Set = tuple[int, ...]
+_Kind = TypeVar("_Kind")
 
 
 def interactions(belief: Belief, rng: np.random.Generator, *, fours: bool) -> list[Offer]:
@@ -65,8 +66,8 @@ def interactions(belief: Belief, rng: np.random.Generator, *, fours: bool) -> li
         for places in product(*(range(len(splits[a])) for a in members))
     ]
     near = _thinned(near, int(INTERACTIONS * _LINKED), rng)
-    far = [tuple((a, 0) for a in members) for members in sets if members not in linked]
-    offered = near + _thinned(far, INTERACTIONS - len(near), rng)
+    far = _thinned([members for members in sets if members not in linked], INTERACTIONS - len(near), rng)
+    offered = near + [tuple([(a, 0) for a in members]) for members in far]
     return _offers(belief, splits, offered, rng) if offered else []
 
 
@@ -78,31 +79,38 @@ def _offers(
     codes = draw_prior(*belief.network(0.0), drawn, rng, np.uint16)
     every = [(a, place) for a, found in enumerate(splits) for place in range(len(found))]
     row = {split: number for number, split in enumerate(every)}
-    halves = np.array([splits[a][place][codes[a]] for a, place in every], dtype=np.uint8)
+    halves = np.empty((len(every), drawn), dtype=np.uint8)
+    for number, (a, place) in enumerate(every):
+        np.take(splits[a][place].astype(np.uint8), codes[a], out=halves[number], mode="clip")
     rows = [tuple(row[split] for split in members) for members in offered]
-    means = parities(halves, rows) / drawn
-    alone = ((1 - 2 * halves.mean(axis=1)) ** 2).tolist()
-    sampled = 1 + belief.records / drawn
-    written = [tuple(splits[a][place].tolist()) for a, place in every]
+    means = parities(halves, rows)[:, None] / drawn
+    alone = (1 - 2 * halves.mean(axis=1)) ** 2
     noise = max((table.law.deviation for table in belief.known), default=0.0) ** 2 / belief.records
+    deviations = most_of(len(offered)) * np.sqrt(_chances(alone, rows) * (1 + belief.records / drawn) + noise)
+    written = [tuple(splits[a][place].tolist()) for a, place in every]
+    halved = [(a, 2) for a in range(len(splits))]
     return [
         Offer(
-            tuple((a, 2) for a, _ in members),
-            np.array([mean]),
+            tuple([halved[a] for a, _ in members]),
+            mean,
             PRICE * 2 ** len(members),
-            most_of(len(offered)) * math.sqrt(_chance([alone[number] for number in found]) * sampled + noise),
-            tuple(written[number] for number in found),
+            deviation,
+            tuple([written[number] for number in found]),
         )
-        for members, found, mean in zip(offered, rows, means.tolist(), strict=True)
+        for members, found, mean, deviation in zip(offered, rows, means, deviations.tolist(), strict=True)
     ]
 
 
-def _chance(squares: Sequence[float]) -> float:
-    """Return f of the module, of attributes whose mean parities have these ``squares``; never nothing at all."""
-    rest = sum(
-        (1 - own) * math.prod(squares[:place]) * math.prod(squares[place + 1 :]) for place, own in enumerate(squares)
-    )
-    return max(1e-9, 1 - math.prod(squares) - rest)
+def _chances(squares: FloatArray, rows: Sequence[Sequence[int]]) -> FloatArray:
+    """Return f of the module for sets of ``rows``, whose mean parities have these ``squares``; never nothing at all."""
+    found = np.empty(len(rows))
+    lengths = np.array([len(members) for members in rows])
+    for length in np.unique(lengths).tolist():
+        places = np.flatnonzero(lengths == length)
+        own = squares[np.array([rows[place] for place in places.tolist()])]
+        rest = sum((1 - own[:, place]) * np.delete(own, place, axis=1).prod(axis=1) for place in range(length))
+        found[places] = 1 - own.prod(axis=1) - rest
+    return np.maximum(found, 1e-9)
 
 
 def _splits(belief: Belief, attribute: int) -> list[Groups]:
@@ -137,7 +145,7 @@ def neighbours(tables: Sequence[Axes]) -> dict[int, set[int]]:
     return near
 
 
-def _thinned(sets: Sequence[Axes], most: int, rng: np.random.Generator) -> list[Axes]:
+def _thinned(sets: Sequence[_Kind], most: int, rng: np.random.Generator) -> list[_Kind]:
     """Keep at most so many, drawn at random, in their order."""
     if len(sets) <= most:
         return list(sets)

@@ -25,6 +25,8 @@ from itertools import product
 from typing import Final
 
 import numpy as np
+from numba import njit
+from numpy.typing import NDArray
 
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
@@ -45,13 +47,34 @@ _RAKING: Final = 10
 
 def raked(counts: FloatArray, margins: Sequence[FloatArray]) -> FloatArray:
     """Scale counts to a joint law until it has these margins, one for each axis."""
-    joint: FloatArray = counts / counts.sum()
-    for _ in range(_RAKING):
-        for axis, margin in enumerate(margins):
-            others = tuple(other for other in range(joint.ndim) if other != axis)
-            factor = margin / np.maximum(joint.sum(axis=others), 1e-300)
-            joint = joint * factor.reshape([-1 if place == axis else 1 for place in range(joint.ndim)])
-    return np.asarray(joint / joint.sum())
+    joint: FloatArray = counts.ravel() / counts.sum()
+    _rake(joint, np.array(counts.shape), np.concatenate(margins), _RAKING)
+    return joint.reshape(counts.shape)
+
+
+@njit(cache=True)
+def _rake(joint: FloatArray, shape: NDArray[np.int64], margins: FloatArray, times: int) -> None:
+    """Scale a joint law, cell by cell, to its ``margins``, which lie end to end, so many times."""
+    sums = np.empty(shape.max())
+    for _ in range(times):
+        inner = joint.size
+        first = 0
+        for size in shape:
+            block = inner
+            inner //= size
+            sums[:size] = 0.0
+            for start in range(0, joint.size, block):
+                for group in range(size):
+                    for cell in range(start + group * inner, start + (group + 1) * inner):
+                        sums[group] += joint[cell]
+            for group in range(size):
+                sums[group] = margins[first + group] / max(sums[group], 1e-300)
+            for start in range(0, joint.size, block):
+                for group in range(size):
+                    for cell in range(start + group * inner, start + (group + 1) * inner):
+                        joint[cell] *= sums[group]
+            first += size
+    joint /= joint.sum()
 
 
 def without_margins(table: FloatArray) -> FloatArray:
