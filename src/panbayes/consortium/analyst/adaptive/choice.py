@@ -13,6 +13,12 @@ How many a holder may take is offered as a few counts, of which a noisy look tel
 at which the noise of choosing would drown the choices are not offered; and where the look itself would drown, there is
 none: the largest count is taken, and every choice may still be for no table.
 
+**What is not offered.** Offers that nobody can want draw choices all the same, as noise has it, and under pure privacy,
+where every choice costs linearly, noise is large. A pair with a value that nearly all records have cannot be far from
+what is expected (:meth:`~panbayes.consortium.analyst.adaptive.offers.Offer.most`). So there a pair is offered only if
+that could be more than what is deducted for chance, and than its price were half as many tables taken as a tree has
+edges. What is expected follows from releases, so all this is public.
+
 **The last round** is for the records at hand too: with hardly any noise, what chance has made of them can be measured,
 and synthetic records that have it are closer to them. So there chance is deducted from the worth of a pair as far only
 as its noise is not below it: the part min(1, :data:`_CHANCE`·σ²·m/n) of what it would show, with n records in m cells
@@ -135,10 +141,12 @@ class Choice:
         target. Units are whole half records. Where a cell costs less than :data:`_FINE` of them, the cells of so many
         go as one and the unit is so many times as large.
         """
-        found = offer.costly(expected, self._noises[name])
-        if self.target is not None and self.target in _members(offer.axes):
-            found = max(1.0, found / 2)
-        return max(1, round(found * self._scales[name]))
+        return max(1, round(self._charged(offer, expected, self._noises[name]) * self._scales[name]))
+
+    def _charged(self, offer: Offer, expected: FloatArray, deviation: float) -> float:
+        """Return how many cells are charged for, at noise of a ``deviation``."""
+        found = offer.costly(expected, deviation)
+        return max(1.0, found / 2) if self.target is not None and self.target in _members(offer.axes) else found
 
     @cached_property
     def _noises(self) -> dict[str, float]:
@@ -173,7 +181,24 @@ class Choice:
         joined = _Joined(len(self.common), known if self.rule == "forest" else ())
         left = [offer for offer in self.offers if joined.fits(offer.axes) and _members(offer.axes) not in done]
         found = {turn[0]: left} if len(turn) == 1 else self._dealt(left)
+        if self.grant.pure:
+            found = {name: [offer for offer in offers if self._wanted(name, offer)] for name, offers in found.items()}
         return {name: offers for name, offers in found.items() if offers}
+
+    def _wanted(self, name: str, offer: Offer) -> bool:
+        """Tell whether a holder could find an offer worth taking; see the module."""
+        if offer.deviation:  # an interaction
+            return True
+        expected = self.expected(name, offer)
+        cost = self._half_a_tree[name]
+        price = cost * self._charged(offer, expected, cost / self.price)
+        return offer.most(expected) > self.penalty(name, offer, expected) + price
+
+    @cached_property
+    def _half_a_tree(self) -> dict[str, float]:
+        """What a cell costs each holder, were half as many tables taken as a tree has edges."""
+        tables = max(1, (len(self.common) - 1) // 2)
+        return {name: self._cost(name, tables) for name in self.records}
 
     @cached_property
     def _places(self) -> dict[tuple[int, ...], float]:

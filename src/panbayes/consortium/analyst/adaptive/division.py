@@ -77,7 +77,7 @@ from panbayes.consortium.analyst.adaptive.noise_law import NoiseLaw
 from panbayes.consortium.analyst.adaptive.radii import Sharing, sharing
 from panbayes.consortium.analyst.adaptive.shares import alone
 from panbayes.privacy.adjacency import Adjacency, TableSensitivity
-from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Event
+from panbayes.privacy.events import DiscreteLaplace, Event
 from panbayes.privacy.loss import Loss
 
 __all__ = ["TOTAL", "TYPICAL", "Division", "Grant"]
@@ -164,6 +164,11 @@ class Grant:
         return TableSensitivity.of(adjacency=self.adjacency, max_records=self.max_records)
 
     @property
+    def pure(self) -> bool:
+        """Whether noise is Laplace noise: everything that is asked for costs linearly."""
+        return isinstance(self.event(Fraction(1)), DiscreteLaplace)
+
+    @property
     def centred(self) -> bool:
         """Whether tables of two attributes and more are measured centred: where the noise of their margins is dear.
 
@@ -171,7 +176,7 @@ class Grant:
         records of two persons may differ in one attribute alone; in L1 nothing, for a centred table moves in many
         cells. There whole tables are measured, and tell of single attributes too.
         """
-        return self.adjacency == "add-remove" and isinstance(self.event(Fraction(1)), DiscreteGaussian)
+        return self.adjacency == "add-remove" and not self.pure
 
     def event(self, fraction: Fraction, *, tables: int = 1, shape: Sequence[int] = ()) -> Event:
         """Return the noise of ``tables`` tables, each at a ``fraction`` of the grant; centred ones have a ``shape``."""
@@ -186,7 +191,7 @@ class Grant:
 
         Under zCDP none do: L2 pays for many tables less than for each of them already.
         """
-        if not isinstance(self.event(Fraction(1)), DiscreteLaplace):
+        if not self.pure:
             return ()
         loss = self.loss.part(fraction)
         return sharing(cells, weights, loss=loss, moved=self.moved.l1, balanced=self.balanced)

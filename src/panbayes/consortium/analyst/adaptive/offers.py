@@ -73,6 +73,20 @@ class Offer:
             return float(self.cells)
         return float(np.minimum(1.0, expected / max(deviation, 1e-9)).sum())
 
+    @staticmethod
+    def most(expected: FloatArray) -> float:
+        """Return how far a pair can be from what is ``expected``, in half records, where it has the same margins.
+
+        A row with r records that is expected to have at least m in every column is above that by at most r − m in all,
+        and below it by as much. Leave out one row: what it is above, the others are below. So ‖c − e‖₁, which is twice
+        what all rows are above, is at most four times the sum of r − m over the others; and likewise for columns.
+        """
+        found = []
+        for table in (expected, expected.T):
+            beyond = table.sum(axis=1) - table.min(axis=1)
+            found.append(4 * float(beyond.sum() - beyond.max()))
+        return min(found)
+
     def penalty(self, records: float, expected: FloatArray) -> int:
         """Return what chance alone would show a holder with so many ``records``, in half records; see the module."""
         if self.deviation:
