@@ -58,6 +58,44 @@ def test_many_tables_of_one_clique_are_bundled_and_none_is_lost() -> None:
     assert vars(with_all)["_layout"].table_maps.size <= with_all.mapped == (len(tables) + 1) * 4**6
 
 
+def test_pairs_meet_wherever_the_tree_parts_them() -> None:
+    """Children with one separator, one that is an attribute's own, and what hangs on nothing; each with itself too."""
+    rng = np.random.default_rng(3)
+    shapes: list[Axes] = [
+        tuple((v, 2 + (v % 2)) for v in members)
+        for members in [(0, 1), (0, 2), (0, 3), (3, 4), (3, 5), (1, 3, 5), (3, 5, 6), (7, 8), (3, 9)]
+    ]
+    laws = [rng.dirichlet(np.ones(2 + (v % 2))) for v in range(10)]
+    field = field_of(laws, shapes)
+    whole = WrittenOut.of(field, rng.normal(0, 1.0, int(field.start[-1])))
+    cliques, parents = field.tree.cliques, field.tree.parent.tolist()
+    separators = [frozenset(cliques[c]) & set(cliques[parents[c]]) for c in range(1, len(cliques))]
+    assert len(separators) > len(set(separators)), "two children have the same separator"
+    assert frozenset() in separators
+    check_pairs(whole)
+    start = np.concatenate([[0], np.cumsum(field.sizes)])
+    found = field.pairs(whole.parameters)
+    for v, size in enumerate(field.sizes):
+        own = found[start[v] : start[v + 1], start[v] : start[v + 1]]
+        assert own == pytest.approx(np.diag(whole.margin(((v, size),))), abs=1e-12)
+
+
+def test_tables_that_rule_out_what_others_leave_do_not_make_a_clique_vanish() -> None:
+    """In different bundles, so that their product would be nothing everywhere: where all is as rare, nothing is."""
+    rng = np.random.default_rng(4)
+    laws = [rng.dirichlet(np.ones(4)) for _ in range(5)]
+    every: list[Axes] = [((a, 4), (b, 4)) for a, b in combinations(range(5), 2)]
+    field = field_of(laws, [*every, ((0, 4), (1, 4), (2, 4)), ((0, 4), (3, 4), (4, 4))])
+    plain = np.concatenate([rng.normal(0, 0.5, 16 * len(every)), np.zeros(128)])
+    first = np.repeat([-800.0, 0.0, -800.0, 0.0], 16)
+    split = plain + np.concatenate([np.zeros(16 * len(every)), first, -800.0 - first])
+    cliques, logarithm = field.calibrated(plain)
+    found, shifted = field.calibrated(split)
+    assert len(field.tree.cliques) == 1
+    assert shifted == pytest.approx(logarithm - 800.0)
+    assert field.margins(found) == pytest.approx(field.margins(cliques), abs=1e-12)
+
+
 def test_large_parameters_do_not_overflow() -> None:
     """Seven hundred to each cell: exp of them is near the largest number there is, log Z and margins are right."""
     field = field_of([np.array([0.25, 0.75]), np.full(3, 1 / 3)], [((0, 2), (1, 3)), ((0, 2),)])

@@ -17,6 +17,7 @@ from panbayes.consortium.analyst.adaptive.margins import (
     brought_to,
     law_without_margins,
     part_without_margins,
+    raked,
     without_margins,
 )
 from panbayes.consortium.analyst.adaptive.measurement import Measurement
@@ -28,6 +29,31 @@ SHAPES = [(2, 2), (2, 5), (4, 3), (2, 2, 2), (3, 2, 4), (2, 2, 2, 3)]
 def margins(table: FloatArray) -> list[FloatArray]:
     axes = range(table.ndim)
     return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+
+
+def raked_plainly(counts: FloatArray, wanted: list[FloatArray]) -> FloatArray:
+    """Ten times over all axes, each scaled to its margin."""
+    joint: FloatArray = counts / counts.sum()
+    for _ in range(10):
+        for axis, margin in enumerate(wanted):
+            factor = margin / np.maximum(margins(joint)[axis], 1e-300)
+            joint = joint * factor.reshape([-1 if place == axis else 1 for place in range(joint.ndim)])
+    return np.asarray(joint / joint.sum())
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (1, 4), (40, 30)])
+def test_counts_are_scaled_axis_by_axis(shape: tuple[int, ...]) -> None:
+    """As plainly, with empty cells and groups that are to be empty; the counts stay as they are."""
+    rng = np.random.default_rng(2)
+    counts = rng.gamma(0.5, 100.0, shape) * (rng.random(shape) > 0.2) + 1e-6
+    kept = counts.copy()
+    wanted = [rng.dirichlet(np.ones(size)) for size in shape]
+    wanted[-1][0] = 0.0
+    found = raked(counts, wanted)
+    np.testing.assert_allclose(found, raked_plainly(counts, wanted), rtol=1e-12, atol=1e-300)
+    np.testing.assert_array_equal(counts, kept)
+    turned = raked(counts.T, wanted[::-1])
+    np.testing.assert_allclose(turned, raked_plainly(counts.T, wanted[::-1]), rtol=1e-12, atol=1e-300)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

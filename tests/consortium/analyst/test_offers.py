@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.nested import Nested
@@ -334,6 +335,52 @@ def test_in_turns_the_largest_is_asked_first_and_the_next_is_offered_what_is_lef
     (left,) = forest.offered(("b",), taken[:2]).values()
     assert sets_of(EVERY[:72]) - sets_of(left) == {(0, 1), (1, 2), (0, 2)}
     assert forest.offered(("b",), [((a, 2), (8, 2)) for a in range(8)]) == {}, "a tree has no room for more"
+
+
+def furthest(expected: Floats) -> float:
+    """The largest ‖c − e‖₁ of all tables with the margins of e: for every choice of signs a linear programme."""
+    rows, columns = expected.shape
+    sums = [np.kron(np.eye(rows), np.ones(columns)), np.kron(np.ones(rows), np.eye(columns))]
+    margins = np.concatenate([expected.sum(axis=1), expected.sum(axis=0)])
+    best = 0.0
+    for signs in product((-1.0, 1.0), repeat=expected.size):
+        found = linprog(-np.array(signs), A_eq=np.vstack(sums), b_eq=margins)
+        best = max(best, float(np.array(signs) @ (found.x - expected.ravel())))
+    return best
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 2)])
+def test_no_table_is_further_from_what_is_expected_than_said(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(6):
+        expected = 100 * rng.dirichlet(np.full(6, 0.6))[: math.prod(shape)].reshape(shape)
+        assert Offer.most(expected) >= furthest(expected) - 1e-6
+    assert Offer.most(np.full((2, 2), 25.0)) == pytest.approx(furthest(np.full((2, 2), 25.0))) == pytest.approx(100)
+    rare = 100 * np.outer([0.02, 0.98], [0.5, 0.3, 0.2])
+    assert Offer.most(rare) == pytest.approx(4 * 2 * 0.8) == pytest.approx(Offer.most(rare.T))
+
+
+def test_under_pure_privacy_no_pair_is_offered_that_cannot_be_worth_its_price() -> None:
+    """Ten records in 10,000 cannot pay for four cells of noise; a thousand can, and an interaction is never judged."""
+    laws = [np.array([part, 1 - part]) for part in (0.5, 0.3, 0.1, 0.001, 0.0005)]
+    offers = [Offer(((a, 2), (b, 2)), np.outer(laws[a], laws[b]), 4) for a, b in combinations(range(len(laws)), 2)] + [
+        Offer(((0, 2), (3, 2), (4, 2)), np.array([0.0]), 16, 2.0)
+    ]
+    held = {"a": 10_000.0}
+    pure = replace(choice(held, tag="pure", offers=offers, attributes=5), common=laws)
+    zcdp = replace(choice(held, tag="zcdp", offers=offers, attributes=5), common=laws)
+    assert zcdp.offered(("a",), []) == {"a": offers}
+    (wanted,) = pure.offered(("a",), []).values()
+    assert sets_of(wanted) == {(0, 1), (0, 2), (1, 2), (0, 3, 4)}
+    # Two tables are half a tree.
+    noise = pure.grant.law(Fraction(1, 10) * (1 - CHOOSING) / 2, tables=2).deviation
+    for offer in offers[:-1]:
+        expected = 10_000 * offer.expected
+        priced = 0.5 * noise * np.minimum(1.0, expected / noise).sum() + offer.penalty(10_000.0, expected)
+        assert (offer in wanted) is bool(Offer.most(expected) > priced)
+    assert pure.offered(("a",), []) != replace(pure, records={"a": 1e7}).offered(("a",), [])
+    assert sets_of(replace(pure, records={"a": 1e7}).offered(("a",), [])["a"]) == sets_of(offers)
+    assert replace(pure, offers=offers[-2:-1]).offered(("a",), []) == {}
 
 
 def test_tables_of_the_target_have_half_the_price() -> None:
