@@ -345,6 +345,7 @@ def furthest(expected: Floats) -> float:
     best = 0.0
     for signs in product((-1.0, 1.0), repeat=expected.size):
         found = linprog(-np.array(signs), A_eq=np.vstack(sums), b_eq=margins)
+        assert found.x is not None
         best = max(best, float(np.array(signs) @ (found.x - expected.ravel())))
     return best
 
