@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations, islice
 from typing import Final
 
 import numpy as np
@@ -36,9 +37,6 @@ __all__ = ["AdaptivePlan", "Round"]
 _FIRST: Final = 0.8
 _LATER: Final = 0.5
 """Tables that are expected to be taken: of those offered in the first round; later of a tree's edges, or of those."""
-
-_ANY: Final = Offer(((0, 2), (1, 2)), np.full((2, 2), 0.25), 4)
-"""An offer, where only their number matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +205,14 @@ class AdaptivePlan:
         return self._count(plenty, {"0": float(setting.records)}, fraction, number) + setting.holders
 
     def _count(self, grant: Grant, holders: Mapping[str, float], fraction: Fraction, number: int) -> int:
-        """Return the largest number of tables that the first of some holders is offered to take."""
+        """Return the largest number of tables that the first of some holders is offered to take.
+
+        Which pairs are not worth offering under pure privacy is not known here: all of them are counted.
+        """
         sizes = self.setting.sizes
-        pairs = math.comb(len(sizes), 2) * max(1, adaptive.granularities(len(sizes)))
         choice = Choice(
             grant=grant,
-            offers=[_ANY] * pairs,
+            offers=_any_offers(len(sizes), later=bool(number)),
             in_turns=self.setting.study.choices == "turns",
             records=holders,
             own={},
@@ -257,3 +257,12 @@ class AdaptivePlan:
                 offers += many * len(found)
                 cells += many * sum(math.prod(groups) for groups in found)
         return offers, cells
+
+
+def _any_offers(attributes: int, *, later: bool) -> list[Offer]:
+    """Return offers where only their sets matter: all pairs, ``later`` as many triples as may be taken beside them."""
+    every: list[tuple[int, ...]] = [*combinations(range(attributes), 2)] * max(1, adaptive.granularities(attributes))
+    if later:
+        beside = adaptive.most_picks(attributes) - math.comb(attributes, 2)
+        every += islice(combinations(range(attributes), 3), max(0, beside))
+    return [Offer(tuple((a, 2) for a in members), np.zeros(1), 1, 1.0) for members in every]

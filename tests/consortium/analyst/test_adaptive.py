@@ -579,6 +579,16 @@ def test_two_attributes_that_are_known_at_once_leave_nothing_unspent() -> None:
         assert what in str(network.privacy)
 
 
+def test_where_no_pair_is_worth_offering_any_more_nothing_is_left_unspent() -> None:
+    """Rare values under pure privacy: in the second round nobody is asked, and what that costs measures tables again."""
+    schema = Schema("rare", tuple(Attribute(f"x{i}", categories=("no", "yes")) for i in range(40)))
+    codes = (np.random.default_rng(3).random((40, 20_000)) < 0.003).astype(np.uint8)
+    agreed, wire = Study("rare", schema, "adaptive", Fraction(1), target="x0"), Wire()
+    network = learn_over(wire, agreed, {"all": Table(schema, codes)}, simulate=1)
+    assert [type(question.query) for _, question in wire.asked].count(TableChoiceQuery) == 1
+    assert paid(network) == [agreed.grant.amount] == [asked_for(wire, "all")]
+
+
 def test_a_pair_with_many_values_is_measured() -> None:
     """Two attributes of 100 values, many records, much ε: the finest table there is, within the study's limits."""
     rng = np.random.default_rng(3)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 import numpy as np
 import pytest
@@ -243,22 +243,28 @@ def test_chance_alone_stays_below_its_penalty_and_rare_values_have_little(sizes:
     assert np.mean(penalties) < 0.6 * np.mean(before), "what it would be if the margins were not known"
 
 
+def plenty(attributes: int) -> list[Offer]:
+    sets = [*combinations(range(attributes), 2), *islice(combinations(range(attributes), 3), 100)]
+    return [Offer(tuple((a, 2) for a in found), np.zeros(1), 4, 1.0) for found in sets]
+
+
 def choice(
     records: dict[str, float],
     *,
     number: int = 4,
     attributes: int = 9,
     tag: str = "zcdp",
-    offers: Sequence[Offer] = (),
+    offers: Sequence[Offer] | None = None,
     in_turns: bool = False,
 ) -> Choice:
+    """Return a round; unless there are ``offers``, of as many sets as anybody may take, none of which is judged."""
     belief = believed((3,) * attributes, [])
     common = [single.distribution for single in belief.singles]
     own = {name: common if place == 0 else [law[::-1] for law in common] for place, name in enumerate(sorted(records))}
     grant = Grant(CLASSES[tag].with_amount(Fraction(1)), "replace")
     return Choice(
         grant=grant,
-        offers=offers,
+        offers=plenty(attributes) if offers is None else offers,
         in_turns=in_turns,
         records=records,
         own=own,
@@ -355,10 +361,10 @@ def test_no_table_is_further_from_what_is_expected_than_said(shape: tuple[int, i
     rng = np.random.default_rng(6)
     for _ in range(6):
         expected = 100 * rng.dirichlet(np.full(6, 0.6))[: math.prod(shape)].reshape(shape)
-        assert Offer.most(expected) >= furthest(expected) - 1e-6
-    assert Offer.most(np.full((2, 2), 25.0)) == pytest.approx(furthest(np.full((2, 2), 25.0))) == pytest.approx(100)
+        assert Offer.furthest(expected) >= furthest(expected) - 1e-6
+    assert Offer.furthest(np.full((2, 2), 25.0)) == pytest.approx(furthest(np.full((2, 2), 25.0))) == pytest.approx(100)
     rare = 100 * np.outer([0.02, 0.98], [0.5, 0.3, 0.2])
-    assert Offer.most(rare) == pytest.approx(4 * 2 * 0.8) == pytest.approx(Offer.most(rare.T))
+    assert Offer.furthest(rare) == pytest.approx(4 * 2 * 0.8) == pytest.approx(Offer.furthest(rare.T))
 
 
 def test_under_pure_privacy_no_pair_is_offered_that_cannot_be_worth_its_price() -> None:
@@ -378,10 +384,84 @@ def test_under_pure_privacy_no_pair_is_offered_that_cannot_be_worth_its_price() 
     for offer in offers[:-1]:
         expected = 10_000 * offer.expected
         priced = 0.5 * noise * np.minimum(1.0, expected / noise).sum() + offer.penalty(10_000.0, expected)
-        assert (offer in wanted) is bool(Offer.most(expected) > priced)
-    assert pure.offered(("a",), []) != replace(pure, records={"a": 1e7}).offered(("a",), [])
+        assert (offer in wanted) is bool(Offer.furthest(expected) > priced)
     assert sets_of(replace(pure, records={"a": 1e7}).offered(("a",), [])["a"]) == sets_of(offers)
     assert replace(pure, offers=offers[-2:-1]).offered(("a",), []) == {}
+
+
+def test_what_is_offered_under_pure_privacy_is_judged_at_half_a_tree_by_what_the_holder_has() -> None:
+    """Of 21 attributes: ten tables. Chance, the target's half price and the holder's own margins are all counted."""
+    law, rare = np.array([0.5, 0.5]), np.array([0.03, 0.97])
+    laws = [law, *[rare] * 20]
+    offer = Offer(((0, 2), (1, 2)), np.outer(law, rare), 4)
+    seen = replace(
+        choice({"a": 1.0}, tag="pure", offers=[offer], attributes=21),
+        common=laws,
+        own={"a": laws},
+        nested=[Nested.of(found, ordered=True) for found in laws],
+    )
+
+    def pays(records: float, tables: int, *, part: float = 1.0, chance: bool = True) -> bool:
+        expected = records * offer.expected
+        noise = seen.grant.law(Fraction(1, 10) * (1 - CHOOSING) / tables, tables=tables).deviation
+        priced = 0.5 * noise * part * np.minimum(1.0, expected / noise).sum()
+        return bool(Offer.furthest(expected) > priced + (offer.penalty(records, expected) if chance else 0))
+
+    def edge(tables: int, *, part: float = 1.0, chance: bool = True) -> float:
+        every = map(float, np.geomspace(10, 1e6, 4_000))
+        return next(n for n in every if pays(n, tables, part=part, chance=chance))
+
+    for target, part in ((None, 1.0), (1, 0.5)):
+        least = edge(10, part=part)
+        apart = {edge(20, part=part), edge(1, part=part), edge(10, part=part, chance=False), edge(10, part=1.5 - part)}
+        assert min(abs(math.log(other / least)) for other in apart) > 0.01
+        for factor, wanted in ((1.003, True), (0.997, False)):
+            here = replace(seen, records={"a": least * factor}, target=target)
+            assert here.offered(("a",), []) == ({"a": [offer]} if wanted else {})
+    few = edge(10) / 2
+    even = [law] * 21
+    both = replace(seen, records={"a": few, "b": few}, own={"a": laws, "b": even}, in_turns=True)
+    assert both.offered(("a",), []) == {}, "nearly all of its records have one value"
+    assert both.offered(("b",), []) == {"b": [offer]}, "its own have both values"
+    common = replace(both, common=even, offers=[replace(offer, expected=np.full((2, 2), 0.25))])
+    assert common.offered(("a",), []) == {}, "though others have both"
+
+
+def test_a_holder_is_judged_by_its_own_margins_where_it_is_expected_to_have_others() -> None:
+    """What is expected of a holder is scaled, and has not quite its margins: that may be a distance too."""
+    joint = np.array([[0.28, 0.02], [0.02, 0.68]])
+    common = [joint.sum(axis=1), joint.sum(axis=0), *[np.array([0.5, 0.5])] * 7]
+    own = [np.array([0.004, 0.996]), *common[1:]]
+    offer = Offer(((0, 2), (1, 2)), joint, 4)
+    here = replace(
+        choice({"a": 4_000.0, "b": 4_000.0}, tag="pure", offers=[offer], in_turns=True),
+        common=common,
+        own={"a": common, "b": own},
+        nested=[Nested.of(law, ordered=True) for law in common],
+    )
+    expected = here.expected("b", offer)
+    assert expected.sum(axis=0)[0] < 200 < 4_000 * 0.3
+    noise = here.grant.law(Fraction(1, 10) * (1 - CHOOSING) / 4, holders=2, tables=4).deviation
+    priced = 0.25 * noise * np.minimum(1.0, expected / noise).sum() + offer.penalty(4_000.0, expected)
+    assert Offer.furthest(expected) < priced < np.abs(expected.sum(axis=0) - 4_000 * own[1]).sum()
+    assert here.offered(("b",), []) == {"b": [offer]}
+
+
+@pytest.mark.parametrize("tag", ["pure", "zcdp"])
+def test_no_more_tables_may_be_taken_than_there_are_to_take(tag: str) -> None:
+    """Three pairs of three attributes, each twice: two of them in a forest, three without; choices are among six."""
+    pairs_of_three = [Offer(((a, n), (b, n)), np.zeros(1), 4, 1.0) for a, b in ((0, 1), (1, 2), (0, 2)) for n in (2, 3)]
+    for number, most in ((0, 2), (4, 3)):
+        here = choice({"a": 1e6}, number=number, tag=tag, offers=pairs_of_three)
+        assert [tables for tables, _ in here.counts("a")] == list(range(1, most + 1))
+    rare = np.array([1e-9, 1 - 1e-9])
+    idle = [Offer(((a, 2), (b, 2)), np.outer(rare, rare), 4) for a, b in combinations(range(9), 2)]
+    here = replace(choice({"a": 1e6}, tag=tag, offers=[*pairs_of_three, *idle]), common=[rare] * 9)
+    assert max(tables for tables, _ in here.counts("a")) == (3 if tag == "pure" else 36)
+    if tag == "pure":  # three choices can be told from chance among six offers, and not among 42
+        scale = 4 * 3 / float(Fraction(1, 10) * CHOOSING * (1 - LOOK))
+        told = replace(here, records={"a": 1.001 * scale * math.log(6) / 0.6})
+        assert [tables for tables, _ in told.counts("a")][-1] == 3
 
 
 def test_tables_of_the_target_have_half_the_price() -> None:
@@ -440,7 +520,7 @@ def test_what_holders_took_is_put_together_pick_by_pick_and_a_forest_stays_one()
 @pytest.mark.parametrize(("number", "most"), [(0, 8), (1, 8), (2, 16), (3, 32), (4, 64), (7, 64)])
 def test_one_holder_looks_at_numbers_of_tables_up_to_the_rounds_most(number: int, most: int) -> None:
     """Of eight edges: an eighth, a quarter, … of them; the unit is what a cell's noise then costs."""
-    here = replace(choice({"a": 4_000.0}, number=number), price=5.0)
+    here = replace(choice({"a": 8_000.0}, number=number), price=5.0)
     found = here.counts("a")
     assert [tables for tables, _ in found] == [t for t in (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64) if t <= most]
     for tables, unit in found:
@@ -456,7 +536,7 @@ def test_no_more_tables_are_taken_than_the_study_lets_be_chosen() -> None:
 
 
 def test_several_holders_take_their_parts_at_the_price_of_all_tables() -> None:
-    here = replace(choice({"a": 3_000.0, "b": 1_000.0}, number=2), price=5.0)
+    here = replace(choice({"a": 6_000.0, "b": 2_000.0}, number=2), price=5.0)
     assert [tables for tables, _ in here.counts("a")] == [1, 2, 3, 4, 6, 9, 12]
     for name, part, step in (("a", 0.75, 2.0), ("b", 0.25, 2.0)):
         tables, unit = here.counts(name)[-1]
@@ -531,12 +611,12 @@ def test_no_more_tables_are_taken_than_choices_can_be_told_from_chance(tag: str)
 
     def least(tables: int) -> float:
         epsilon = spent / tables if tag == "pure" else math.sqrt(8 * spent / tables)
-        return 4 / epsilon * math.log(3) / 0.6
+        return 4 / epsilon * math.log(100) / 0.6
 
     for tables in (1, 2, 5, 12, 30):
         for factor in (1.001, 0.999):
             here = choice({"a": least(tables) * factor}, number=0, attributes=101, tag=tag)
-            here = replace(here, offers=[Offer(((0, 3), (1, 3)), np.ones((3, 3)) / 9, 9)] * 3)
+            here = replace(here, offers=[Offer(((a, 2), (a + 1, 2)), np.zeros(1), 4, 1.0) for a in range(100)])
             most = max(number for number, _ in here.counts("a"))
             allowed = tables if factor > 1 else max(1, tables - 1)
             assert most == max([t for t in (12, 25, 50, 75, 100) if t <= allowed], default=allowed)

@@ -112,7 +112,7 @@ class _Clique:
         left = [v for v in self.members if v in either]
         table = self.joint.sum(axis=tuple(axis for axis, v in enumerate(self.members) if v not in either))
         first, second = (
-            np.broadcast_to(_numbered(scope, left, table.shape), table.shape).ravel() for scope in (one, other)
+            np.broadcast_to(_numbered(scope, left, table.shape), table.shape).flatten() for scope in (one, other)
         )
         return table.ravel(), first, second
 

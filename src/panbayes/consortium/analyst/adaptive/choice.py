@@ -13,11 +13,13 @@ How many a holder may take is offered as a few counts, of which a noisy look tel
 at which the noise of choosing would drown the choices are not offered; and where the look itself would drown, there is
 none: the largest count is taken, and every choice may still be for no table.
 
-**What is not offered.** Offers that nobody can want draw choices all the same, as noise has it, and under pure privacy,
-where every choice costs linearly, noise is large. A pair with a value that nearly all records have cannot be far from
-what is expected (:meth:`~panbayes.consortium.analyst.adaptive.offers.Offer.most`). So there a pair is offered only if
-that could be more than what is deducted for chance, and than its price were half as many tables taken as a tree has
-edges. What is expected follows from releases, so all this is public.
+**What is not offered.** Offers that are worth nothing draw choices all the same, as noise has it, and under pure
+privacy, where every choice costs linearly, noise is large. A pair with a value that nearly all records have cannot be
+far from what is expected (:meth:`~panbayes.consortium.analyst.adaptive.offers.Offer.furthest`). So there a pair is
+offered only if that could be more than what is deducted for chance, and than its price were half as many tables taken
+as a tree has edges: a rule of thumb, for if fewer are taken it would cost less. What is expected follows from releases,
+so all this is public. No more counts are offered than there are sets of attributes to take, in a forest than pairs that
+close no cycle.
 
 **The last round** is for the records at hand too: with hardly any noise, what chance has made of them can be measured,
 and synthetic records that have it are closer to them. So there chance is deducted from the worth of a pair as far only
@@ -44,6 +46,7 @@ from panbayes.bayesnet.markov.field import Axes
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.consortium.agreement.strategies.adaptive import most_picks
 from panbayes.consortium.analyst.adaptive.division import Grant
+from panbayes.consortium.analyst.adaptive.margins import raked
 from panbayes.consortium.analyst.adaptive.noise_law import FloatArray, NoiseLaw
 from panbayes.consortium.analyst.adaptive.offers import Offer
 from panbayes.privacy.adjacency import TableSensitivity
@@ -129,10 +132,14 @@ class Choice:
 
     def penalty(self, name: str, offer: Offer, expected: FloatArray) -> int:
         """Return what is deducted for chance, in half records, where a holder is ``expected`` to hold so many."""
+        return self._deducted(name, offer, expected, self._noises[name])
+
+    def _deducted(self, name: str, offer: Offer, expected: FloatArray, deviation: float) -> int:
+        """Return what is deducted for chance, at noise of a ``deviation``."""
         found = offer.penalty(self.records[name], expected)
         if not self.last or offer.deviation or 1 in expected.shape:
             return found
-        return round(found * min(1.0, _CHANCE * self._noises[name] ** 2 * offer.cells / self.records[name]))
+        return round(found * min(1.0, _CHANCE * deviation**2 * offer.cells / self.records[name]))
 
     def cells(self, name: str, offer: Offer, expected: FloatArray) -> int:
         """Return what a holder's unit of price is multiplied by, where it is ``expected`` to hold so many records.
@@ -146,7 +153,7 @@ class Choice:
     def _charged(self, offer: Offer, expected: FloatArray, deviation: float) -> float:
         """Return how many cells are charged for, at noise of a ``deviation``."""
         found = offer.costly(expected, deviation)
-        return max(1.0, found / 2) if self.target is not None and self.target in _members(offer.axes) else found
+        return max(1.0, found / 2) if self.target in _members(offer.axes) else found
 
     @cached_property
     def _noises(self) -> dict[str, float]:
@@ -179,20 +186,31 @@ class Choice:
         known = list(taken)
         done = {_members(axes) for axes in known}
         joined = _Joined(len(self.common), known if self.rule == "forest" else ())
-        left = [offer for offer in self.offers if joined.fits(offer.axes) and _members(offer.axes) not in done]
-        found = {turn[0]: left} if len(turn) == 1 else self._dealt(left)
-        if self.grant.pure:
-            found = {name: [offer for offer in offers if self._wanted(name, offer)] for name, offers in found.items()}
+        found = {}
+        for name in turn:
+            left = [offer for offer in self._open[name] if joined.fits(offer.axes) and _members(offer.axes) not in done]
+            found[name] = [offer for offer in left if len(turn) == 1 or self._dealt[_members(offer.axes)] == name]
         return {name: offers for name, offers in found.items() if offers}
 
-    def _wanted(self, name: str, offer: Offer) -> bool:
-        """Tell whether a holder could find an offer worth taking; see the module."""
+    @cached_property
+    def _open(self) -> dict[str, Sequence[Offer]]:
+        """What each holder may be offered."""
+        if not self.grant.pure:
+            return dict.fromkeys(self.records, self.offers)
+        return {name: [offer for offer in self.offers if self._may_pay(name, offer)] for name in self.records}
+
+    def _may_pay(self, name: str, offer: Offer) -> bool:
+        """Tell whether an offer may be worth its price to a holder; see the module."""
         if offer.deviation:  # an interaction
             return True
         expected = self.expected(name, offer)
+        own = expected  # with the margins that the holder's records have, as far as they are known
+        if len(self.own) > 1:
+            own = self.records[name] * raked(expected, [self._grouped(self.own[name], axis) for axis in offer.axes])
         cost = self._half_a_tree[name]
         price = cost * self._charged(offer, expected, cost / self.price)
-        return offer.most(expected) > self.penalty(name, offer, expected) + price
+        furthest = offer.furthest(own) + float(np.abs(own - expected).sum())
+        return furthest > self._deducted(name, offer, expected, cost / self.price) + price
 
     @cached_property
     def _half_a_tree(self) -> dict[str, float]:
@@ -207,14 +225,12 @@ class Choice:
         places = (self.rng.permutation(len(sets)) + 0.5) / max(len(sets), 1)
         return dict(zip(sets, places.tolist(), strict=True))
 
-    def _dealt(self, offers: Sequence[Offer]) -> dict[str, list[Offer]]:
-        """Deal offers out among all holders."""
+    @cached_property
+    def _dealt(self) -> dict[tuple[int, ...], str]:
+        """Whom every set of attributes is dealt out to, among all holders."""
         names = sorted(self.records)
         shares = np.cumsum([self.records[name] for name in names]) / sum(self.records.values())
-        found: dict[str, list[Offer]] = {name: [] for name in names}
-        for offer in offers:
-            found[names[int(np.searchsorted(shares, self._places[_members(offer.axes)]))]].append(offer)
-        return found
+        return {members: names[int(np.searchsorted(shares, place))] for members, place in self._places.items()}
 
     def merged(self, taken: Iterable[Sequence[Axes]]) -> list[Axes]:
         """Put together what holders have taken, each in the order of its picks."""
@@ -228,18 +244,22 @@ class Choice:
         """Return what a holder should expect of its own records, whose single attributes may differ from others'."""
         found: FloatArray = self.records[name] * offer.expected
         if len(self.own) > 1 and not offer.deviation:
-            for axis, (a, count) in enumerate(offer.axes):
-                groups = self.nested[a].groups(count)
-                ratio = np.bincount(groups, self.own[name][a]) / np.maximum(np.bincount(groups, self.common[a]), 1e-300)
-                found = found * (ratio[:, None] if axis == 0 else ratio)
+            for place, axis in enumerate(offer.axes):
+                ratio = self._grouped(self.own[name], axis) / np.maximum(self._grouped(self.common, axis), 1e-300)
+                found = found * (ratio[:, None] if place == 0 else ratio)
             found *= self.records[name] / max(float(found.sum()), 1e-300)
         return found
+
+    def _grouped(self, laws: Sequence[FloatArray], axis: tuple[int, int]) -> FloatArray:
+        """Return the law of an attribute's groups."""
+        attribute, count = axis
+        return np.asarray(np.bincount(self.nested[attribute].groups(count), laws[attribute]), dtype=np.float64)
 
     def counts(self, name: str) -> list[tuple[int, int]]:
         """Return how many tables the holder may take, and the unit of price then: noise of all tables together."""
         edges, whole = len(self.common) - 1, 1 / self._share(name)
         steps = [step for step in _STEPS if step <= _MOST[min(self.number, len(_MOST) - 1)]]
-        most = most_picks(len(self.common))
+        most = min(most_picks(len(self.common)), self._room[name])
         tables = sorted({min(most, max(1, round(step * edges / whole))) for step in steps})
         told = [number for number in tables if self._told(name, number)]
         if not told:
@@ -247,6 +267,16 @@ class Choice:
         if not self.look(name):
             told = told[-1:]
         return [(number, self._unit(name, max(1, round(number * whole)))) for number in told]
+
+    @cached_property
+    def _room(self) -> dict[str, int]:
+        """How many tables each holder could take at most, were it the only one."""
+        found = {}
+        for name, offers in self._open.items():
+            joined = _Joined(len(self.common))
+            sets = {_members(offer.axes): offer.axes for offer in offers}
+            found[name] = max(1, sum(self.rule == "any" or joined.join(axes) for axes in sets.values()))
+        return found
 
     def _share(self, name: str) -> float:
         """Return the holder's part of all records."""
@@ -274,7 +304,7 @@ class Choice:
         """Tell whether the noise of so many choices among all offers leaves something of them."""
         picks = self.grant.loss.part(self.fraction * self.choosing * (1 - LOOK) / tables)
         scale = 2 * self.grant.moved.l1 / math.sqrt(picks.selection_event().epsilon_squared)
-        return scale * math.log(max(2, len(self.offers))) <= _TOLD * self.records[name]
+        return scale * math.log(max(2, len(self._open[name]))) <= _TOLD * self.records[name]
 
     def _seen(self, counts: int) -> NoiseLaw:
         """Return the law of the noise of a look at so many ``counts``."""

@@ -74,12 +74,13 @@ class Offer:
         return float(np.minimum(1.0, expected / max(deviation, 1e-9)).sum())
 
     @staticmethod
-    def most(expected: FloatArray) -> float:
-        """Return how far a pair can be from what is ``expected``, in half records, where it has the same margins.
+    def furthest(expected: FloatArray) -> float:
+        """Return how far a pair can be from what is ``expected``, in half records, if it has the same margins.
 
-        A row with r records that is expected to have at least m in every column is above that by at most r − m in all,
-        and below it by as much. Leave out one row: what it is above, the others are below. So ‖c − e‖₁, which is twice
-        what all rows are above, is at most four times the sum of r − m over the others; and likewise for columns.
+        A row with r records that is expected to have at least m in every column is above what is expected by at most
+        r − m in all, and below it by as much. Leave out one row: what it is above, the others are below. So ‖c − e‖₁,
+        which is twice what all rows are above, is at most four times the sum of r − m over the others; and likewise for
+        columns.
         """
         found = []
         for table in (expected, expected.T):

@@ -230,6 +230,8 @@ def _round(
         target=session.holders.study.target_attribute,
         last=last,
     )
+    if not any(choice.offered(turn, ()) for turn in choice.turns):
+        return belief, left, not any(len(offer.axes) > 2 for offer in offers)
     taken = session.choose(choice, choosing, round_number=4 + 2 * number)
     belief = _of_those_left(session, belief, records)
     singles, parts = _singles(session) if more else ([], [])
