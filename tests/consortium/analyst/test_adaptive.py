@@ -580,7 +580,7 @@ def test_two_attributes_that_are_known_at_once_leave_nothing_unspent() -> None:
 
 
 def test_where_no_pair_is_worth_offering_any_more_nothing_is_left_unspent() -> None:
-    """Rare values under pure privacy: in the second round nobody is asked, and what that costs measures tables again."""
+    """Rare values under pure privacy: in the second round nobody is asked, and what that cost measures again."""
     schema = Schema("rare", tuple(Attribute(f"x{i}", categories=("no", "yes")) for i in range(40)))
     codes = (np.random.default_rng(3).random((40, 20_000)) < 0.003).astype(np.uint8)
     agreed, wire = Study("rare", schema, "adaptive", Fraction(1), target="x0"), Wire()
