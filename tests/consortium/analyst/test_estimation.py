@@ -207,7 +207,10 @@ def grant(amount: str, tag: str, adjacency: Adjacency = "replace") -> Grant:
 
 
 def test_the_division_is_that_of_its_table() -> None:
-    """By hand: u = n/(σ·√k̄) of 5, 10, 300 and beyond; half as large again under zCDP. k̄ is 4."""
+    """By hand: u = n/(σ·√k̄) of 5, 10, 300 and beyond; half as large again under zCDP. k̄ is 4.
+
+    Under pure privacy it is calm from 150 to 1,500.
+    """
     sizes = (4, 9, 2, 1)
     start = 0.4 + 0.5 / 7
     for tag, factor, first, more, high in (("pure", 1.0, 1, 2, 0.12 + 0.1 / 3), ("zcdp", 1.5, 2, 3, 0.1)):
@@ -220,19 +223,26 @@ def test_the_division_is_that_of_its_table() -> None:
             (9.99, 0.0, start, first),
             (10 * 30 ** (until / 2), until / 2, (start + high) / 2, None),
             (10 * 30**until, until, high, None),
+            (149.0, math.log(14.9) / math.log(30), high, round(first + more * 0.794)),
             (10 * 30**0.9, 0.9, high, None),
-            (300.0, 1.0, high, first + more),
-            (30_000.0, 1.0, high, first + more),
+            (300.0, 1.0, high, 4 if tag == "pure" else first + more),
+            (150 * math.sqrt(10), 1.0, high, 4 if tag == "pure" else 5),
+            (1_500.0, 1.0, high, 5),
+            (30_000.0, 1.0, high, 5),
         ):
             found = Division.of(here, sizes, total=signal * per_record, holders=2, look_first=False)
             assert found.level == pytest.approx(level)
             assert isinstance(found.singles, Fraction)
-            assert float(found.singles) == pytest.approx(singles * 0.995, abs=1e-6)
+            calm = (level - 0.6) / 0.3 if tag == "zcdp" else math.log10(signal / 150)
+            calm = max(0.0, min(1.0, calm))
+            share = singles * (1 - calm / 2) if tag == "pure" else singles
+            assert float(found.singles) == pytest.approx(share * 0.995, abs=1e-6)
             assert number is None or found.rounds == number
-            calm = max(0.0, min(1.0, (level - 0.6) / 0.3))
-            choosing = 0.37 if tag == "pure" else 0.27 - 0.12 * calm
+            less = 10 * (1 - 2 / 3 * (1 - calm)) if tag == "pure" else 12 * calm
+            choosing = (0.4 if tag == "pure" else 0.27) - round(less) / 100
             assert float(found.choosing) == pytest.approx(choosing)
-            spent = 1 - 0.2 * level if tag == "pure" else 0.8 - 0.3 * level - 0.15 * calm
+            even = 1 - 0.2 * level
+            spent = even + (0.3 - even) * calm if tag == "pure" else 0.8 - 0.3 * level - 0.15 * calm
             assert float(found.spend(Fraction(1))) == pytest.approx(spent, abs=1e-6)
 
 
@@ -249,13 +259,13 @@ def test_tables_measured_with_different_noise_are_estimated_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "most", "least"), [((1, 5), 0.4, 0.12), ((8, 9), 0.79286, 0.28), ((4, 20), 0.9, 0.42)]
+    ("sizes", "most", "least"), [((1, 12), 0.65, 0.22), ((8, 9), 0.79286, 0.28), ((4, 20), 0.9, 0.42)]
 )
 def test_single_attributes_with_many_values_get_more(sizes: tuple[int, ...], most: float, least: float) -> None:
     here = grant("1", "pure")
     mean = sum(sizes) / 2
     per_record = NoiseLaw.of(here.event(Fraction(1, 2))).deviation * math.sqrt(mean)
-    for signal, part in ((6.0, most), (1_000.0, least)):
+    for signal, part in ((6.0, most), (149.0, least)):
         found = Division.of(here, sizes, total=signal * per_record, holders=1, look_first=False)
         assert float(found.singles) == pytest.approx(part * 0.995, abs=1e-5)
 

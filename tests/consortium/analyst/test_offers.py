@@ -528,6 +528,15 @@ def test_one_holder_looks_at_numbers_of_tables_up_to_the_rounds_most(number: int
         assert unit == math.ceil(5.0 * math.sqrt(2 / (2 * float(rho))))
 
 
+@pytest.mark.parametrize(
+    ("number", "numbers"), [(1, [2, 4, 8, 12, 16]), (2, [1, 4, 8, 16, 32]), (4, [1, 4, 8, 16, 32, 64, 128])]
+)
+def test_under_pure_privacy_later_rounds_look_at_doublings_from_one_table(number: int, numbers: list[int]) -> None:
+    """Of sixteen edges. A single interaction may be all that is left to see."""
+    here = choice({"a": 1e9}, number=number, attributes=17, tag="pure")
+    assert [tables for tables, _ in here.counts("a")] == numbers
+
+
 def test_no_more_tables_are_taken_than_the_study_lets_be_chosen() -> None:
     """Of 400 attributes 3,192 would be looked at; among so many candidates no more than 769 may be chosen."""
     found = choice({"a": 1e12}, attributes=400).counts("a")

@@ -56,6 +56,11 @@ __all__ = ["LOOK", "LOOKED_AT", "SEEN", "Choice"]
 _STEPS: Final = (1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 """Numbers of tables that are looked at, in edges of a tree."""
 
+_DOUBLING: Final = (0.0, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)
+_DOUBLING_FROM: Final = 2
+"""Those from the third round on under pure privacy, the least one table: one interaction may be all that is left to
+see, and a look at fewer numbers has less noise."""
+
 LOOK: Final = Fraction(2, 27)
 """The part of what is spent on choosing that is for the look."""
 
@@ -258,7 +263,9 @@ class Choice:
     def counts(self, name: str) -> list[tuple[int, int]]:
         """Return how many tables the holder may take, and the unit of price then: noise of all tables together."""
         edges, whole = len(self.common) - 1, 1 / self._share(name)
-        steps = [step for step in _STEPS if step <= _MOST[min(self.number, len(_MOST) - 1)]]
+        doubling = self.grant.pure and self.number >= _DOUBLING_FROM
+        most_steps = _MOST[min(self.number, len(_MOST) - 1)]
+        steps = [step for step in (_DOUBLING if doubling else _STEPS) if step <= most_steps]
         most = min(most_picks(len(self.common)), self._room[name])
         tables = sorted({min(most, max(1, round(step * edges / whole))) for step in steps})
         told = [number for number in tables if self._told(name, number)]

@@ -11,18 +11,21 @@ question of signal and noise (that of cells by themselves, also where tables wil
 ====================== =================================================== ==================================
 total                  1/200                                               1/200
 a first look, if       3/100, 5·E > 0.03                                   3/100, E·(1/s² − 1) > 0.03
-single attributes      e + (s − e)·(1 − t/a)₊ of the rest, s = 0.4 + 0.5·[(k̄ − 3)/7]; all of it if u < 5
+single attributes      e + (s − e)·(1 − t/a)₊ of the rest, s = 0.4 + 0.5·[(k̄ − 3)/7]; all of it if u < 5;
+                                                                           times 1 − w/2
 … at a high level, e   0.1, a = 0.35                                       0.12 + 0.1·v + 0.2·[(k̄ − 7)/5], a = 0.5
-rounds                 2 + 3·t                                             1 + 2·t
-each round             0.8 − 0.3·t − 0.15·c of what is left                1 − 0.2·t of what is left
-of a round: choices    27 % − 12 %·c                                       40 % − 10 %·v
+rounds                 2 + 3·t                                             r + (5 − r)·w, r = 1 + 2·t
+each round             0.8 − 0.3·t − 0.15·c of what is left                q + (0.3 − q)·w of it, q = 1 − 0.2·t
+of a round: choices    27 % − 12 %·c                                       40 % − 10 %·(1 − (1 − v)·(1 − w))
 ====================== =================================================== ==================================
 
-with c = (t − 0.6)/0.3, v = (k̄ − 3)/3, [ ], c and v clipped to [0, 1]: where noise is low, choices are sure for less,
-and what the first rounds leave measures in the end, evenly, what turned out to be worth it.
+with c = [(t − 0.6)/0.3], v = [(k̄ − 3)/3] and w = [ln(u/150)/ln 10], but 0 in a small schema, which has blocks where
+noise is low (x₊ is x or 0, [x] is x clipped to [0, 1]; numbers of rounds are rounded). Where noise is low, c or w, the
+**calm**, is high: choices are sure for less, and what the first rounds leave measures in the end what turned out to be
+worth it.
 
-(x₊ is x or 0, [x] is x clipped to [0, 1]; numbers of rounds are rounded.) Under zCDP a thing may as well be measured
-twice, half at a time; under pure privacy that doubles the variance. So zCDP begins with little for single attributes
+Under zCDP a thing may as well be measured twice, half at a time; under pure privacy that doubles the variance. So zCDP
+begins with little for single attributes
 and adds more, as far as their estimates turn out to need it (:meth:`Division.more`), and more again where other tables
 are centred and tell nothing of them. What holders choose is set against single attributes, and what these have wrong
 looks like a dependency of all their pairs; so they are measured again **before** anything is chosen. At the highest
@@ -93,7 +96,7 @@ _CHOOSING_PURELY: Final = Fraction(40, 100)
 """The fraction of a round for the look and the choices; the rest is for measuring."""
 
 _LESS_CHOOSING_PURELY: Final = 10
-"""So many hundredths less are for choices, as attributes go from three to six values in the mean."""
+"""So many hundredths less are for choices, as attributes go from three to six values in the mean, or it is calm."""
 
 _LESS_CHOOSING: Final = 12
 _LESS_SPENDING: Final = 0.15
@@ -101,6 +104,11 @@ _CALM: Final = 0.6
 _CALMER: Final = 0.3
 """So many hundredths of a round less are for choices, and so much less of what is left for a round, as the level goes
 from 0.6 to 0.9."""
+
+_CALM_PURELY: Final = 150.0
+_CALMER_PURELY: Final = 10.0
+_SPENDING_PURELY: Final = 0.3
+"""Under pure privacy it is calm from u = 150 to ten times as much; then a round gets so much of what is left."""
 
 _MORE: Final = 0.28
 _MORE_ALONE: Final = 0.3
@@ -211,6 +219,7 @@ class Division:
     """Fractions of the grant, exact; see the module. Where there are ``blocks``, they are the first of the rounds."""
 
     level: float
+    calm: float
     first: Fraction
     singles: Fraction
     rounds: int
@@ -230,31 +239,25 @@ class Division:
         law = NoiseLaw.of(grant.event(Fraction(1, attributes)), holders=holders)
         signal = max(total, 1.0) / (law.deviation * math.sqrt(mean)) * (_CONCENTRATED if law.gaussian else 1.0)
         if signal < _LEAST or attributes < 2:
-            return cls(
-                0.0,
-                Fraction(0),
-                1 - TOTAL,
-                0,
-                _choosing(0.0, mean, concentrated=law.gaussian),
-                law.gaussian,
-                grant.centred,
-            )
+            choosing = _choosing(0.0, mean, concentrated=law.gaussian)
+            return cls(0.0, 0.0, Fraction(0), 1 - TOTAL, 0, choosing, law.gaussian, grant.centred)
         level = _clipped(math.log(signal / _START) / math.log(_RANGE))
-        choosing = _choosing(level, mean, concentrated=law.gaussian)
+        small = not law.gaussian and is_small(sizes)
+        calm = (level - _CALM) / _CALMER if law.gaussian else math.log(signal / _CALM_PURELY) / math.log(_CALMER_PURELY)
+        calm = 0.0 if small else _clipped(calm)
+        choosing = _choosing(calm, mean, concentrated=law.gaussian)
         high, until = (0.1, _LEAST_FROM) if law.gaussian else (_least_purely(mean), 0.5)
         singles = high + (0.4 + 0.5 * _clipped((mean - 3) / 7) - high) * max(0.0, 1 - level / until)
-        rounds = 2 + round(3 * level) if law.gaussian else 1 + round(2 * level)
+        rounds = 2 + round(3 * level) if law.gaussian else round(_towards(ROUNDS, 1 + 2 * level, calm))
         noise = _noise_of_singles(grant, sizes, total=total, holders=holders)
         risk = noise * (_RISK if law.gaussian else 1 / singles**2 - 1)
         first = _FIRST if look_first and risk > _NOISY else Fraction(0)
         if first:
             rounds = min(rounds, ROUNDS - 1)
-        found = cls(
-            level, first, _rounded(singles * float(1 - TOTAL - first)), rounds, choosing, law.gaussian, grant.centred
-        )
-        if law.gaussian or not is_small(sizes):
-            return found
-        return found._with_blocks(grant, sizes, total=total, holders=holders)
+        singles *= 1.0 if law.gaussian else 1 - calm / 2
+        share = _rounded(singles * float(1 - TOTAL - first))
+        found = cls(level, calm, first, share, rounds, choosing, law.gaussian, grant.centred)
+        return found._with_blocks(grant, sizes, total=total, holders=holders) if small else found
 
     def alone(self) -> Division:
         """Return the division where no attributes hang together: all that is left is for single attributes."""
@@ -285,8 +288,8 @@ class Division:
     def spend(self, left: Fraction) -> Fraction:
         """Return what a round may spend of what is ``left``."""
         if not self.concentrated:
-            return _rounded((1 - 0.2 * self.level) * float(left))
-        return _rounded((0.8 - 0.3 * self.level - _LESS_SPENDING * _calm(self.level)) * float(left))
+            return _rounded(_towards(_SPENDING_PURELY, 1 - 0.2 * self.level, self.calm) * float(left))
+        return _rounded((0.8 - 0.3 * self.level - _LESS_SPENDING * self.calm) * float(left))
 
     def more(self, bits: float, *, left: Fraction) -> Fraction:
         """Return what single attributes get once more, whose noise costs so many ``bits``, of what is ``left``.
@@ -326,16 +329,17 @@ def _least_purely(mean: float) -> float:
     return 0.12 + 0.1 * _clipped((mean - 3) / 3) + 0.2 * _clipped((mean - 7) / 5)
 
 
-def _choosing(level: float, mean: float, *, concentrated: bool) -> Fraction:
+def _choosing(calm: float, mean: float, *, concentrated: bool) -> Fraction:
     """Return the fraction of a round for choices, to the hundredth."""
-    if not concentrated:
-        return _CHOOSING_PURELY - Fraction(round(_LESS_CHOOSING_PURELY * _clipped((mean - 3) / 3)), 100)
-    return _CHOOSING - Fraction(round(_LESS_CHOOSING * _calm(level)), 100)
+    if concentrated:
+        return _CHOOSING - Fraction(round(_LESS_CHOOSING * calm), 100)
+    less = _towards(1.0, _clipped((mean - 3) / 3), calm)
+    return _CHOOSING_PURELY - Fraction(round(_LESS_CHOOSING_PURELY * less), 100)
 
 
-def _calm(level: float) -> float:
-    """Return c of the module."""
-    return _clipped((level - _CALM) / _CALMER)
+def _towards(there: float, here: float, part: float) -> float:
+    """Return what lies so far on the way from here to there."""
+    return here + (there - here) * part
 
 
 def _clipped(value: float) -> float:
