@@ -153,6 +153,8 @@ def test_blocks_are_measured_by_the_rule_that_the_module_states(sizes: tuple[int
                     assert float(found.blocks) == pytest.approx((0.8 if more else 1.0) * 0.995, abs=1e-6)
                     assert not found.first
                     assert not found.singles
+                    spent = 1 - 0.2 * found.level  # whatever the noise: little is left for these rounds
+                    assert float(found.spend(Fraction(1))) == pytest.approx(spent, abs=1e-6)
                     seen.add("clear")
                 elif found.blocks:
                     assert bits <= (0.2 if found.first else 0.012)
