@@ -10,7 +10,7 @@ question of signal and noise (that of cells by themselves, also where tables wil
                        zCDP                                                pure
 ====================== =================================================== ==================================
 total                  1/200                                               1/200
-a first look, if       3/100, 5·E > 0.03                                   3/100, E·(1/s² − 1) > 0.03
+a first look, if       3/100, 5·E > 0.03                                   3/100, E·(1/p² − 1) > 0.03
 single attributes      e + (s − e)·(1 − t/a)₊ of the rest, s = 0.4 + 0.5·[(k̄ − 3)/7]; all of it if u < 5;
                                                                            times 1 − w/2
 … at a high level, e   0.1, a = 0.35                                       0.12 + 0.1·v + 0.2·[(k̄ − 7)/5], a = 0.5
@@ -25,18 +25,17 @@ noise is low (x₊ is x or 0, [x] is x clipped to [0, 1]; numbers of rounds are 
 worth it.
 
 Under zCDP a thing may as well be measured twice, half at a time; under pure privacy that doubles the variance. So zCDP
-begins with little for single attributes
-and adds more, as far as their estimates turn out to need it (:meth:`Division.more`), and more again where other tables
-are centred and tell nothing of them. What holders choose is set against single attributes, and what these have wrong
-looks like a dependency of all their pairs; so they are measured again **before** anything is chosen. At the highest
-level, where there is a fifth round and noise is small, that is done with the tables of the first round instead, which
-saves a round trip.
+begins with little for single attributes and adds more, as far as their estimates turn out to need it
+(:meth:`Division.more`), and more again where other tables are centred and tell nothing of them. What holders choose is
+set against single attributes, and what these have wrong looks like a dependency of all their pairs; so they are
+measured again **before** anything is chosen. At the highest level, where there is a fifth round and noise is small,
+that is done with the tables of the first round instead, which saves a round trip.
 
 Let E be the bits that noise costs single attributes if they get the whole grant, Σ k·(k − 1)·σ²/(2·ln 2·n²), σ the
 deviation of a count of an attribute with k values. Where E is not small, to look for more than there is costs
-independence a multiple of it, under pure privacy as single attributes then have a part s only. So a **first look** says
-whether any attributes hang together at all (:mod:`panbayes.consortium.analyst.adaptive.first_look`). If not, single
-attributes get all that is left, at once.
+independence a multiple of it, under pure privacy as single attributes then have a part p only (as the table has it
+without w). So a **first look** says whether any attributes hang together at all
+(:mod:`panbayes.consortium.analyst.adaptive.first_look`). If not, single attributes get all that is left, at once.
 
 **Blocks.** Under pure privacy every choice costs linearly, and a small schema has so few pairs that blocks of up to
 four attributes cover all of them (:mod:`panbayes.consortium.analyst.adaptive.covering`). Then nothing is chosen: blocks
