@@ -111,7 +111,7 @@ def test_edges_are_drawn_at_the_scale_and_at_no_other(factor: Fraction) -> None:
     cells = np.array([30, 10, 10, 30])
     share = Fraction(1, 2)
     event = Pure(Fraction(1, 10)).selection_event()
-    runs = 3_000
+    runs = 9_000
     drawn = [
         choose_edge(cells, share, adjacency="add-remove", max_records=1, event=event, noise=SecureNoise())
         for _ in range(runs)
