@@ -9,6 +9,8 @@ With maxima instead of sums, the same pass upwards finds the most probable confi
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -30,7 +32,8 @@ def enter_evidence(
         for _ in range(outer[v]):
             for code in range(sizes[v]):
                 if code != codes[j]:
-                    potentials[place : place + inner[v]] = 0.0
+                    for cell in range(place, place + inner[v]):
+                        potentials[cell] = 0.0
                 place += inner[v]
 
 
@@ -67,7 +70,7 @@ def collect(
             largest = max(largest, weight)
         if largest <= 0.0:
             return -np.inf
-        log_scale += np.log(largest)
+        log_scale += math.log(largest)
         for row in range(first, first + rows[clique]):
             messages[row] /= largest
         host = parent[clique]
@@ -80,8 +83,9 @@ def collect(
                 largest = max(largest, potentials[top + cell])
             if 0.0 < largest < 1e-100:
                 # Many unlikely messages meet here: lift them before their product underflows.
-                log_scale += np.log(largest)
-                potentials[top : start[host + 1]] /= largest
+                log_scale += math.log(largest)
+                for cell in range(top, start[host + 1]):
+                    potentials[cell] /= largest
     return log_scale
 
 
@@ -106,7 +110,8 @@ def distribute(
         top = start[host]
         offset = map_start[clique]
         count = rows[clique]
-        work[:count] = 0.0
+        for row in range(count):
+            work[row] = 0.0
         for cell in range(start[host + 1] - top):
             work[maps[offset + cell]] += potentials[top + cell]
         columns = (start[clique + 1] - start[clique]) // count
@@ -139,8 +144,11 @@ def marginals(
                     place += 1
                 out[offsets[v] + code] += total
         # Normalised once more, so that rounding never makes a certain value more than certain.
-        found = out[offsets[v] : offsets[v] + sizes[v]]
-        found /= found.sum()
+        whole = 0.0
+        for code in range(sizes[v]):
+            whole += out[offsets[v] + code]
+        for code in range(sizes[v]):
+            out[offsets[v] + code] /= whole
 
 
 @njit(cache=True)

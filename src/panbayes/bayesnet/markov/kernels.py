@@ -49,6 +49,12 @@ def _sum_up(
 
 
 @njit(cache=True)
+def _clear(cells: Floats) -> None:
+    for cell in range(cells.size):
+        cells[cell] = 0.0
+
+
+@njit(cache=True)
 def load_potentials(
     base: Floats,
     highest: Floats,
@@ -70,21 +76,26 @@ def load_potentials(
     Every bundle is divided by its largest cell, so that no cell grows beyond the ``highest`` of the base in its clique.
     Where even the largest of a clique might vanish then, logarithms are added up, and it is divided by its largest.
     """
-    bundles[:] = 0.0
+    _clear(bundles)
     _spread(parameters, table_start, table_maps, table_map_start, bundle_of, bundles, bundle_start)
-    potentials[:] = base
+    for cell in range(base.size):
+        potentials[cell] = base[cell]
     cliques = start.size - 1
-    least = np.log(highest)  # what the largest cell of each clique is at least
+    least = np.empty(cliques)  # what the largest cell of each clique is at least
+    for clique in range(cliques):
+        least[clique] = math.log(highest[clique])
     tops = np.empty(clique_of.size)
     for b in range(clique_of.size):
-        bundle = bundles[bundle_start[b] : bundle_start[b + 1]]
-        tops[b] = bundle.max()
-        least[clique_of[b]] += bundle.min() - tops[b]
+        tops[b] = bottom = bundles[bundle_start[b]]
+        for cell in range(bundle_start[b], bundle_start[b + 1]):
+            tops[b] = max(tops[b], bundles[cell])
+            bottom = min(bottom, bundles[cell])
+        least[clique_of[b]] += bottom - tops[b]
     logarithm = 0.0
     for clique in range(cliques):
         if least[clique] < VANISHING:
             for cell in range(start[clique], start[clique + 1]):
-                potentials[cell] = np.log(potentials[cell])
+                potentials[cell] = math.log(potentials[cell]) if potentials[cell] > 0.0 else -math.inf
     for b in range(clique_of.size):
         first = bundle_start[b]
         place = start[clique_of[b]]
@@ -101,7 +112,9 @@ def load_potentials(
                 potentials[place + cell] *= bundles[first + bundle_maps[offset + cell]]
     for clique in range(cliques):
         if least[clique] < VANISHING:
-            top = potentials[start[clique] : start[clique + 1]].max()
+            top = -math.inf
+            for cell in range(start[clique], start[clique + 1]):
+                top = max(top, potentials[cell])
             for cell in range(start[clique], start[clique + 1]):
                 potentials[cell] = math.exp(potentials[cell] - top)
             logarithm += top
@@ -124,9 +137,9 @@ def gather_margins(
     margins: Floats,
 ) -> None:
     """Sum calibrated cliques into the ``margins`` of all tables."""
-    bundles[:] = 0.0
+    _clear(bundles)
     _sum_up(potentials, start, bundle_maps, bundle_map_start, clique_of, bundles, bundle_start)
-    margins[:] = 0.0
+    _clear(margins)
     _sum_up(bundles, bundle_start, table_maps, table_map_start, bundle_of, margins, table_start)
 
 

@@ -66,7 +66,8 @@ def turned(
             direction[cell] -= weights[place] * bend[cell] if within[cell] else 0.0
     if scale == 0.0:
         return False
-    direction *= scale
+    for cell in range(direction.size):
+        direction[cell] *= scale
     for place in range(order.size):
         if products[place] > 0.0:
             step, bend = moved[order[place]], bent[order[place]]

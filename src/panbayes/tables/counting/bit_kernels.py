@@ -34,7 +34,8 @@ def count_odd(words: NDArray[np.uint64], sets: NDArray[np.int64]) -> NDArray[np.
         for member in range(length - 1):
             fresh = fresh or sets[e, member] != sets[e - 1, member]
         if fresh:
-            odd[:] = 0
+            for place in range(odd.size):
+                odd[place] = 0
             for member in range(length - 1):
                 row = words[sets[e, member]]
                 for place in range(odd.size):

@@ -50,7 +50,9 @@ def count_sets(
     :func:`panbayes.tables.counting.numpy_kernels.count_sets`.
     """
     used = np.flatnonzero(np.bincount(sets.ravel(), minlength=len(sizes)))
-    single = count_single(codes, sizes, used) if sets.size else np.zeros((0, 0), dtype=np.int32)
+    single = np.zeros((len(sizes), int(sizes.max(initial=0))), dtype=np.int32)
+    codes = _to_read(codes)
+    count_single(codes, sizes, used, single)
     _count_level(codes, sizes, single, sets, offsets, out)
 
 
@@ -129,7 +131,7 @@ def count_odd(words: NDArray[np.uint64], sets: NDArray[np.int64]) -> NDArray[np.
 
 def look_up(places: NDArray[np.int32], codes: Codes, out: Codes, times: NDArray[np.int64]) -> None:
     """Set ``out[t]`` to ``codes[places[t]]``, and add to ``times`` how often each place occurs."""
-    record_kernels.look_up(places, codes, out, times)
+    record_kernels.look_up(places, _to_read(codes), out, times)
 
 
 def unpack(words: NDArray[np.int64], rows: NDArray[np.int64], sizes: NDArray[np.int64], out: NDArray[np.int32]) -> None:
@@ -139,9 +141,16 @@ def unpack(words: NDArray[np.int64], rows: NDArray[np.int64], sizes: NDArray[np.
 
 def regroup(codes: Codes, places: NDArray[np.int64], maps: Codes, out: Codes) -> None:
     """Set ``out[g, t]`` to ``maps[g, codes[places[g], t]]``."""
-    record_kernels.regroup(codes, places, maps, out)
+    record_kernels.regroup(_to_read(codes), places, maps, out)
 
 
 def add_hashes(codes: Codes, order: NDArray[np.int64], keys: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None:
     """Add the hash of every record to ``sums``."""
-    record_kernels.add_hashes(codes, order, keys, sums)
+    record_kernels.add_hashes(_to_read(codes), order, keys, sums)
+
+
+def _to_read(codes: Codes) -> Codes:
+    """Return codes as an array that cannot be written to: loops are compiled once then, wherever codes come from."""
+    found = codes.view()
+    found.flags.writeable = False
+    return found

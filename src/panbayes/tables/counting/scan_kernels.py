@@ -2,7 +2,8 @@
 
 Why that suffices is said in :mod:`panbayes.tables.counting.numba_kernels`, which alone calls these. Numba checks no
 index: every code has been held against its domain before. Array positions are unsigned, since Numba spends time on the
-wrap-around of negative positions otherwise.
+wrap-around of negative positions otherwise. Cells are set one by one: to assign a slice is as fast, and takes Numba
+several times as long to compile.
 """
 
 from __future__ import annotations
@@ -37,13 +38,15 @@ def _tally(
 ) -> None:
     """Zero ``out``, then add 1 to ``out[major·width + minor]`` for each of the first ``rows`` rows."""
     cells = out.size
-    out[:] = 0
+    for cell in range(cells):
+        out[cell] = 0
     w = np.uint64(width)
     if cells > SMALL or rows < 4 * cells:
         for t in range(rows):
             out[major[t] * w + minor[t]] += 1
         return
-    copies[: 3 * cells] = 0
+    for cell in range(3 * cells):
+        copies[cell] = 0
     second = copies[:cells]
     third = copies[cells : 2 * cells]
     fourth = copies[2 * cells : 3 * cells]
@@ -81,7 +84,8 @@ def _subtract(out: NDArray[np.int32], rest: NDArray[np.int32], size: int, inner:
     for i in range(outer):
         block = out[i * size * inner : (i + 1) * size * inner]
         slot = block[mode * inner : (mode + 1) * inner]
-        slot[:] = rest[i * inner : (i + 1) * inner]
+        for j in range(inner):
+            slot[j] = rest[i * inner + j]
         for x in range(size):
             if x != mode:
                 other = block[x * inner : (x + 1) * inner]
@@ -107,14 +111,12 @@ def _move(
     All records start at the mode; each row moves one to the cell where it belongs.
     """
     outer = rest.size // inner
-    out[:] = 0
-    if inner == 1:
-        for i in range(outer):
-            out[np.uint64(i * size + mode)] = rest[i]
-    else:
-        for i in range(outer):
-            start = (i * size + mode) * inner
-            out[start : start + inner] = rest[i * inner : (i + 1) * inner]
+    for place in range(out.size):
+        out[place] = 0
+    for i in range(outer):
+        start = np.uint64((i * size + mode) * inner)
+        for j in range(inner):
+            out[start + np.uint64(j)] = rest[i * inner + j]
     w = np.uint64(width)
     step = np.uint64(inner)
     usual = np.uint64(mode * inner)
@@ -125,15 +127,11 @@ def _move(
 
 
 @njit(cache=True)
-def count_single(codes: Codes, sizes: NDArray[np.int64], used: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Count each attribute of ``used`` alone; one row per attribute, padded with zeros."""
-    records = codes.shape[1]
-    counts = np.zeros((sizes.size, sizes.max()), dtype=np.int32)
+def count_single(codes: Codes, sizes: NDArray[np.int64], used: NDArray[np.int64], counts: NDArray[np.int32]) -> None:
+    """Count each attribute of ``used`` alone, into the first cells of its row of ``counts``."""
     copies = np.empty(3 * SMALL, dtype=np.int32)
-    zero = np.zeros(records, dtype=np.uint8)
     for a in used:
-        _tally(counts[a, : sizes[a]], copies, zero, codes[a], 0, records)
-    return counts
+        _tally(counts[a, : sizes[a]], copies, codes[a], codes[a], 0, codes.shape[1])
 
 
 @njit(cache=True)
@@ -189,7 +187,8 @@ def count_run(
                 for t in range(count):
                     target[t] = source[rows[t]]
         if fresh:
-            joint[:count] = 0
+            for t in range(count):
+                joint[t] = 0
             for i in range(fixed.shape[1]):
                 a = fixed[e, i]
                 size = np.uint32(sizes[a])

@@ -55,14 +55,15 @@ def raked(counts: FloatArray, margins: Sequence[FloatArray]) -> FloatArray:
 @njit(cache=True)
 def _rake(joint: FloatArray, shape: NDArray[np.int64], margins: FloatArray, times: int) -> None:
     """Scale a joint law, cell by cell, to its ``margins``, which lie end to end, so many times."""
-    sums = np.empty(shape.max())
+    sums = np.empty(margins.size)
     for _ in range(times):
         inner = joint.size
         first = 0
         for size in shape:
             block = inner
             inner //= size
-            sums[:size] = 0.0
+            for group in range(size):
+                sums[group] = 0.0
             for start in range(0, joint.size, block):
                 for group in range(size):
                     for cell in range(start + group * inner, start + (group + 1) * inner):
@@ -74,7 +75,11 @@ def _rake(joint: FloatArray, shape: NDArray[np.int64], margins: FloatArray, time
                     for cell in range(start + group * inner, start + (group + 1) * inner):
                         joint[cell] *= sums[group]
             first += size
-    joint /= joint.sum()
+    whole = 0.0
+    for cell in range(joint.size):
+        whole += joint[cell]
+    for cell in range(joint.size):
+        joint[cell] /= whole
 
 
 def without_margins(table: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ tried, from the first value and from the last, and q = 1, and each weighs as muc
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import Final
 
@@ -83,29 +84,46 @@ def _pass_along(
     firsts: FloatArray,
     seconds: FloatArray,
 ) -> float:
-    """Fill in the posterior mean of every count and of its square; return the logarithm of the likelihood."""
+    """Fill in the posterior mean of every count and of its square; return the logarithm of the likelihood.
+
+    It is written cell by cell: whole arrays would take Numba three times as long to compile.
+    """
     values, points = likelihood.shape
-    norms, reached, ahead = np.empty(points), np.empty(points), np.ones(points)
+    norms, reached, passed = np.empty(points), np.empty(points), np.empty(points)
     _spread(widths, falls, norms)
     before = np.empty((values, points))
     told = 0.0
     for value in range(values):
         if value:
-            _spread(before[value - 1] / norms, falls, reached)
-            reached = (1 - jump) * widths * reached + jump * prior
-        else:
-            reached = prior.copy()
-        before[value] = reached * likelihood[value]
-        whole = before[value].sum()
-        before[value] /= whole
-        told += np.log(whole)
+            for point in range(points):
+                passed[point] = before[value - 1, point] / norms[point]
+            _spread(passed, falls, reached)
+        whole = 0.0
+        for point in range(points):
+            came = (1 - jump) * widths[point] * reached[point] + jump * prior[point] if value else prior[point]
+            before[value, point] = came * likelihood[value, point]
+            whole += before[value, point]
+        for point in range(points):
+            before[value, point] /= whole
+        told += math.log(whole)
+    ahead = np.ones(points)
     for value in range(values - 1, -1, -1):
-        posterior = before[value] * ahead
-        whole = posterior.sum()
-        firsts[value] = (posterior * counts).sum() / whole
-        seconds[value] = (posterior * counts**2).sum() / whole
-        coming = ahead * likelihood[value]
-        _spread(widths * coming, falls, reached)
-        ahead = (1 - jump) * reached / norms + jump * (prior * coming).sum()
-        ahead /= ahead.max()
+        whole = first = second = anywhere = 0.0
+        for point in range(points):
+            chance = before[value, point] * ahead[point]
+            whole += chance
+            first += chance * counts[point]
+            second += chance * (counts[point] * counts[point])
+            coming = ahead[point] * likelihood[value, point]
+            anywhere += prior[point] * coming
+            passed[point] = widths[point] * coming
+        firsts[value] = first / whole
+        seconds[value] = second / whole
+        _spread(passed, falls, reached)
+        largest = 0.0
+        for point in range(points):
+            ahead[point] = (1 - jump) * reached[point] / norms[point] + jump * anywhere
+            largest = max(largest, ahead[point])
+        for point in range(points):
+            ahead[point] /= largest
     return told
