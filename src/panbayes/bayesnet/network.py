@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -39,6 +39,9 @@ from panbayes.tables.sources.file import name_of
 from panbayes.tables.table import Table
 
 __all__ = ["Network", "Seed", "read_bif"]
+
+MOST_DRAWN: Final = 10**9
+"""Records that are drawn at a time, at most."""
 
 Seed: TypeAlias = int | np.random.Generator | None
 """Sampling from a released model is post-processing: an ordinary seed, a generator, or None for a fresh one."""
@@ -160,6 +163,8 @@ class Network(Factors):
         """
         if not hasattr(n, "__index__") or n < 0:
             raise InputError("n", found=f"found {n!r}", remedy="give the number of records to draw")
+        if n > MOST_DRAWN:
+            raise InputError("n", found=f"found {n:,}", remedy=f"draw at most {MOST_DRAWN:,} records at a time")
         if isinstance(seed, int) and seed < 0:
             raise InputError("seed", found=f"found {seed}", remedy="give a whole number of 0 or more")
         try:

@@ -8,10 +8,15 @@ from typing import Final
 import msgspec
 
 from panbayes.bayesnet.network import Network
+from panbayes.cli.text import plural
 
-__all__ = ["OPEN", "about", "asked_for", "is_private", "origin", "to_json"]
+__all__ = ["OPEN", "UNSTATED", "about", "asked_for", "is_private", "origin", "to_json"]
 
 OPEN: Final = "NOT PRIVATE: this model was learned without privacy. Do not release it or what is made from it."
+UNSTATED: Final = (
+    "NOT PRIVATE as far as it says: nothing in this file states what it was learned from, nor how privately. "
+    "Do not release it or what is made from it, unless you know from elsewhere that you may."
+)
 
 
 def is_private(network: Network) -> bool:
@@ -23,17 +28,24 @@ def origin(network: Network, path: Path) -> str:
     """Say in one line where something made from a model stands."""
     if is_private(network) and network.privacy is not None:
         return f"Made from {path} alone: it costs no privacy beyond the model's {network.privacy.headline}."
-    return OPEN
+    return _unsaid(network) if network.privacy is None else OPEN
 
 
 def about(network: Network) -> list[str]:
     """Say what a network is and what it promises."""
     structure = network.structure
     arrows = len(structure.edges)
-    shape = f"{len(network.schema)} attributes, {arrows} dependencies, {network.parameters:,} free parameters"
+    dependencies = "1 dependency" if arrows == 1 else f"{arrows:,} dependencies"
+    free = plural(network.parameters, "free parameter")
+    shape = f"{plural(len(network.schema), 'attribute')}, {dependencies}, {free}"
     if network.privacy is None:
-        return [shape, OPEN]
+        return [shape, _unsaid(network)]
     return [shape, *network.privacy.lines(holders=_holders(network)), *_signed(network)]
+
+
+def _unsaid(network: Network) -> str:
+    """Say what is to be thought of a network without a statement: our own strategies write one if they are private."""
+    return OPEN if "strategy" in network.about else UNSTATED
 
 
 def asked_for(network: Network) -> dict[str, str]:

@@ -13,8 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from itertools import combinations, islice
+from functools import cached_property, lru_cache
+from itertools import chain, combinations, islice
 from typing import Final
 
 import numpy as np
@@ -259,10 +259,17 @@ class AdaptivePlan:
         return offers, cells
 
 
+@lru_cache(maxsize=4)
 def _any_offers(attributes: int, *, later: bool) -> list[Offer]:
-    """Return offers where only their sets matter: all pairs, ``later`` as many triples as may be taken beside them."""
-    every: list[tuple[int, ...]] = [*combinations(range(attributes), 2)] * max(1, adaptive.granularities(attributes))
-    if later:
-        beside = adaptive.most_picks(attributes) - math.comb(attributes, 2)
-        every += islice(combinations(range(attributes), 3), max(0, beside))
-    return [Offer(tuple((a, 2) for a in members), np.zeros(1), 1, 1.0) for members in every]
+    """Return offers where only their sets matter: all pairs, ``later`` larger sets too, as many as may be taken."""
+    every = range(attributes)
+    pairs = list(map(_any_offer, combinations(every, 2))) * max(1, adaptive.granularities(attributes))
+    if not later:
+        return pairs
+    beside = adaptive.most_picks(attributes) - math.comb(attributes, 2)
+    larger = chain.from_iterable(combinations(every, size) for size in (3, 4))
+    return pairs + list(map(_any_offer, islice(larger, max(0, beside))))
+
+
+def _any_offer(members: Sequence[int]) -> Offer:
+    return Offer(tuple((a, 2) for a in members), np.zeros(1), 1, 1.0)

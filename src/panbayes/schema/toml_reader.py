@@ -52,7 +52,8 @@ class Document:
         """Read a TOML file."""
         source = str(path)
         try:
-            raw = Path(path).read_bytes()
+            with Path(path).open("rb") as file:
+                raw = file.read(MAX_BYTES + 1)
         except IsADirectoryError:
             raise InputError(source, found="found a directory", remedy="give a TOML file") from None
         except OSError as error:
@@ -61,7 +62,7 @@ class Document:
         except ValueError:
             raise InputError(source, found="holds a NUL, which no path can", remedy="check the path") from None
         if len(raw) > MAX_BYTES:
-            raise InputError(source, found=f"found {len(raw)} bytes", remedy=f"at most {MAX_BYTES} are read")
+            raise InputError(source, found=f"has more than {MAX_BYTES:,} bytes", remedy="give a TOML file")
         try:
             return replace(cls.parse(raw.decode("utf-8"), source=source), folder=Path(path).parent)
         except UnicodeDecodeError:

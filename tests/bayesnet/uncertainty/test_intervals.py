@@ -15,7 +15,7 @@ from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.results import Posterior
 from panbayes.bayesnet.uncertainty import doubt as doubt_module
 from panbayes.bayesnet.uncertainty import spread as spread_module
-from panbayes.bayesnet.uncertainty.intervals import around, log_odds, mean_limits
+from panbayes.bayesnet.uncertainty.intervals import around, log_odds, mean_limits, perhaps_never
 from panbayes.bayesnet.uncertainty.residual import pair_variance, question_variance
 from panbayes.bayesnet.uncertainty.unseen import Unseen
 from panbayes.errors import InputError
@@ -48,9 +48,19 @@ def test_what_cannot_be_told_from_zero_or_one_reaches_it() -> None:
 
 
 def test_limits_of_a_mean() -> None:
-    low, high = mean_limits(10.0, [10.5, 9.0], 0.3)
+    low, high = mean_limits(10.0, [10.5, 9.0], 0.3, np.array([0.0, 50.0, 20.0]))
     assert high - 10 == pytest.approx(REACH * math.sqrt(1.1**2 * (0.25 + 1) / 2 + 0.09))
     assert 10 - low == pytest.approx(high - 10)
+    assert mean_limits(10.0, [10.5, 9.0], 0.3, np.array([9.5, 10.2, 9.9])) == (9.5, 10.2), "no mean lies beyond"
+
+
+def test_what_is_hardly_any_of_what_independence_says_may_be_never_or_always() -> None:
+    published, independent = np.array([0.0039, 0.0041, 0.9961, 0.9959]), np.array([0.2, 0.2, 0.8, 0.8])
+    low, high = perhaps_never((published * 0.99, published * 1.001), published, independent)
+    assert (low == 0).tolist() == [True, False, False, False]
+    assert (high == 1).tolist() == [False, False, True, False]
+    assert low[1:] == pytest.approx(published[1:] * 0.99)
+    assert np.delete(high, 2) == pytest.approx(np.delete(published, 2) * 1.001)
 
 
 def test_log_odds_of_certainty_are_finite() -> None:

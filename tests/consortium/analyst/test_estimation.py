@@ -296,6 +296,15 @@ def test_there_is_a_first_look_where_single_attributes_would_have_much_noise(tag
     assert {False, True} == set(looked)
 
 
+def test_a_first_look_costs_a_round_under_pure_privacy_too() -> None:
+    """Else there would be more questions for choices than a study says."""
+    sizes, here = (4,) * 400, grant("1", "pure")
+    assert Division.of(here, sizes, total=2.2e6, holders=1, look_first=False).rounds == 5
+    found = Division.of(here, sizes, total=2.2e6, holders=1)
+    assert found.first
+    assert found.rounds == 4
+
+
 def test_fractions_are_exact_few_digits_and_never_more_than_is_left() -> None:
     assert Fraction(1, 200) == TOTAL
     for tag in CLASSES:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from panbayes.bayesnet.factors import Factors
 from panbayes.bayesnet.formats.format import Format
@@ -16,6 +17,9 @@ from panbayes.errors import InputError
 from panbayes.files import write_bytes
 
 __all__ = ["format_of", "formats", "load_factors", "save_factors"]
+
+_AT_ONCE: Final = 1 << 24
+"""So many bytes are read at a time, and none beyond what a file may have: a device has no end."""
 
 
 @cache
@@ -38,12 +42,15 @@ def load_factors(path: str | Path, *, chosen: Format | None = None) -> Factors:
     """Read a network from a file of the ``chosen`` format, by default the one its name asks for."""
     source, chosen = str(path), chosen or format_of(path)
     try:
-        if Path(path).stat().st_size > chosen.max_bytes:
-            raise InputError(source, found=f"is larger than {chosen.max_bytes} bytes", remedy=f"give a {chosen.title}")
-        data = Path(path).read_bytes()
+        data = bytearray()
+        with Path(path).open("rb") as file:
+            while len(data) <= chosen.max_bytes and (part := file.read(_AT_ONCE)):
+                data += part
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise InputError(source, found=f"cannot be read ({reason})", remedy="check the path") from None
     except ValueError:
         raise InputError(source, found="holds a NUL, which no path can", remedy="check the path") from None
-    return chosen.decode(data, source=source)
+    if len(data) > chosen.max_bytes:
+        raise InputError(source, found=f"is larger than {chosen.max_bytes} bytes", remedy=f"give a {chosen.title}")
+    return chosen.decode(bytes(data), source=source)

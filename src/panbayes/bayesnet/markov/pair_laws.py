@@ -64,6 +64,7 @@ def pair_laws(tree: JunctionTree, calibrated: FloatArray) -> FloatArray:
                 _meet(clique, source, other, found)
             known = sources.get(source.separator)
             sources[source.separator] = source if known is None else known.beside(source)
+        below[number] = []  # they are in the sources now, and would take most of the memory
         for source in sources.values():
             law[source.groups] = clique.law(source.separator) @ source.given
         if number:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Final, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from panbayes.bayesnet.counts import FloatArray
 from panbayes.bayesnet.inference.elimination import Scope
 from panbayes.bayesnet.inference.engine import Engine
 from panbayes.bayesnet.uncertainty.bounds import Bounds, remarks
-from panbayes.bayesnet.uncertainty.intervals import Limits, around, mean_limits
+from panbayes.bayesnet.uncertainty.intervals import Limits, around, mean_limits, perhaps_never
 from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.bayesnet.uncertainty.residual import interactions, pair_variance, question_variance
 from panbayes.bayesnet.uncertainty.spread import MOST_CELLS, Spread
@@ -93,7 +94,8 @@ class Doubt:
             found = around(published[place], answers, variance)
             if found is None:
                 return None
-            low[place], high[place] = found
+            independent = reduce(np.multiply.outer, [self._alone(v) for v in free])
+            low[place], high[place] = perhaps_never(found, published[place], independent)
         return low, high
 
     def _singles(
@@ -113,6 +115,7 @@ class Doubt:
         found = around(np.concatenate(published), answers, np.concatenate(variance))
         if found is None:
             return None
+        found = perhaps_never(found, np.concatenate(published), np.concatenate(self.engine.posteriors({})))
         return list(zip(np.split(found[0], ends), np.split(found[1], ends), strict=True))
 
     def _classified(self, replicates: Replicates, target: int, codes: Codes, published: FloatArray) -> Limits | None:
@@ -122,7 +125,7 @@ class Doubt:
         more = interactions(len(codes))
         variances = [more * pair_variance(replicates, self._pair, target, v).T for v in others]
         low, high = published.copy(), published.copy()
-        spread = Spread(replicates)
+        spread, alone = Spread(replicates), self._alone(target)
         for start in range(0, codes.shape[1], _BLOCK):
             block = slice(start, start + _BLOCK)
             variance = np.zeros_like(published[block])
@@ -131,7 +134,7 @@ class Doubt:
             found = around(published[block], spread.conditional(target, codes[:, block]), variance)
             if found is None:
                 return None
-            low[block], high[block] = found
+            low[block], high[block] = perhaps_never(found, published[block], alone)
         return low, high
 
     def _mean(
@@ -160,7 +163,11 @@ class Doubt:
         law = published[: numbers.size] / max(float(published[: numbers.size].sum()), 1e-300)
         variance = question_variance(replicates, self._pair, (target,), evidence)[: numbers.size]
         moved = float((law * np.abs(numbers - centre) * np.sqrt(variance)).sum())
-        return mean_limits(centre, answers, _SAME_WAY * moved)
+        return mean_limits(centre, answers, _SAME_WAY * moved, numbers)
+
+    def _alone(self, attribute: int) -> FloatArray:
+        """Return the published law of an attribute by itself."""
+        return self.engine.posterior((attribute,), {})
 
     def _pair(self, one: int, other: int) -> FloatArray:
         """Return the published joint law of two attributes."""

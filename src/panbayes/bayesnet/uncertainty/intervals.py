@@ -7,6 +7,10 @@ knows (:mod:`panbayes.bayesnet.uncertainty.residual`). Upwards and downwards hav
 
 for a small probability can be much smaller, but not much larger. The interval goes z·s to either side, on the scale of
 log-odds or that of probabilities, whichever is wider: so it reaches zero where an answer cannot be told from zero.
+
+Nor can what never happens be told from what hardly ever does: the parameters of a law are bounded
+(:mod:`panbayes.bayesnet.markov.maxent`), all its replicates stand at the same bounds, and rows are smoothed. So what is
+at most :data:`HARDLY` as likely as it would be were its attributes independent may be never (:func:`perhaps_never`).
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import numpy as np
 
 from panbayes.bayesnet.counts import FloatArray
 
-__all__ = ["LEVEL", "Limits", "around", "log_odds", "mean_limits"]
+__all__ = ["HARDLY", "LEVEL", "Limits", "around", "log_odds", "mean_limits", "perhaps_never"]
 
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
 """The lower and the upper ends of intervals."""
@@ -31,6 +35,9 @@ _REACH: Final = 1.645
 
 _WIDER: Final = 1.1
 """The spread of a few replicates is uncertain itself: Student's law of a dozen instead of the normal one."""
+
+HARDLY: Final = 0.02
+"""Several times the exponential of the lowest parameter, for others make up for some of it."""
 
 _SMALLEST: Final = 1e-15
 
@@ -61,11 +68,23 @@ def around(published: FloatArray, answers: Iterable[FloatArray], residual: Float
     return np.clip(low, 0.0, published), np.clip(high, published, 1.0)
 
 
-def mean_limits(published: float, answers: Iterable[float], residual: float) -> tuple[float, float]:
-    """Return the limits of a mean, ``residual`` being the standard deviation of what no replicate knows."""
+def perhaps_never(limits: Limits, published: FloatArray, independent: FloatArray) -> Limits:
+    """Let limits reach 0 where what is ``published`` is hardly any of what it were were its attributes ``independent``.
+
+    And 1 where that holds of the opposite.
+    """
+    low, high = limits
+    never, always = published <= HARDLY * independent, 1 - published <= HARDLY * (1 - independent)
+    return np.where(never, 0.0, low), np.where(always, 1.0, high)
+
+
+def mean_limits(
+    published: float, answers: Iterable[float], residual: float, numbers: FloatArray
+) -> tuple[float, float]:
+    """Return the limits of a mean of ``numbers``, ``residual`` being the deviation of what no replicate knows."""
     away = np.array(list(answers)) - published
     reach = _REACH * float(np.sqrt(_WIDER**2 * (away**2).mean() + residual**2))
-    return published - reach, published + reach
+    return max(published - reach, float(numbers.min())), min(published + reach, float(numbers.max()))
 
 
 def _probability(odds: FloatArray) -> FloatArray:

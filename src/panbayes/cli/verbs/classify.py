@@ -25,6 +25,7 @@ from panbayes.cli.arguments import (
 from panbayes.cli.help import add_command
 from panbayes.cli.table_output import SpreadsheetSafe, write_table
 from panbayes.cli.text import HOLDER_ONLY, emit, plural, working
+from panbayes.errors import InputError
 from panbayes.files import output_file
 from panbayes.tables.sources.dispatch import read_frame
 from panbayes.tables.table import Table
@@ -73,6 +74,11 @@ def classify(
         table = Table.read(complete, network.schema, argument=str(file), every_record=True)
         found = network.classify_table(table, target)
         answers = found.decoded()
+        taken = [name for name in (f"{target}_{column}" for column in answers.columns) if name in frame.columns]
+        if taken:
+            raise InputError(
+                str(file), found=f'has a column "{taken[0]}", which the output needs', remedy="rename or drop it"
+            )
         both = frame.with_columns(column.alias(f"{target}_{column.name}") for column in answers.get_columns())
         write_table(both, temporary, kind=output, spreadsheet_safe=spreadsheet_safe)
     summary: dict[str, object] = {"output": str(output), "records": table.records, "target": target}

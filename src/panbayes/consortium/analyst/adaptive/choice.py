@@ -18,8 +18,8 @@ privacy, where every choice costs linearly, noise is large. A pair with a value 
 far from what is expected (:meth:`~panbayes.consortium.analyst.adaptive.offers.Offer.furthest`). So there a pair is
 offered only if that could be more than what is deducted for chance, and than its price were half as many tables taken
 as a tree has edges: a rule of thumb, for if fewer are taken it would cost less. What is expected follows from releases,
-so all this is public. No more counts are offered than there are sets of attributes to take, in a forest than pairs that
-close no cycle.
+so all this is public. No count is larger than there are sets of attributes that a holder could take were it the only
+one, in a forest than pairs that close no cycle.
 
 **The last round** is for the records at hand too: with hardly any noise, what chance has made of them can be measured,
 and synthetic records that have it are closer to them. So there chance is deducted from the worth of a pair as far only
@@ -103,7 +103,7 @@ class _Joined:
     def join(self, axes: Axes) -> bool:
         """Join the attributes of a pair; tell whether it closes no cycle."""
         fits = self.fits(axes)
-        if len(axes) == _PAIR:
+        if fits and len(axes) == _PAIR:
             first, second = (self._part[attribute] for attribute, _ in axes)
             self._part = [first if found == second else found for found in self._part]
         return fits
@@ -281,7 +281,7 @@ class Choice:
         found = {}
         for name, offers in self._open.items():
             joined = _Joined(len(self.common))
-            sets = {_members(offer.axes): offer.axes for offer in offers}
+            sets = {_members(offer.axes): offer.axes for offer in dict.fromkeys(offers)}  # a plan repeats them
             found[name] = max(1, sum(self.rule == "any" or joined.join(axes) for axes in sets.values()))
         return found
 

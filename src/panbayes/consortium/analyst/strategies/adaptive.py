@@ -12,7 +12,7 @@
    In a small schema, where the division says so, **blocks** of several attributes that hold all pairs instead, off
    which single attributes, pairs and more are read (:mod:`panbayes.consortium.analyst.adaptive.blocks`): they are the
    first round, and those that follow, if any, look for interactions.
-4. **Rounds.** In each, holders are offered all pairs at several granularities, and from the third on interactions of
+4. **Rounds.** In each, holders are offered pairs at several granularities, and from the third on interactions of
    three or four attributes (:mod:`panbayes.consortium.analyst.adaptive.offers`). They look how many are worth
    measuring, given what the law so far expects and what the noise would cost, and choose so many
    (:mod:`panbayes.consortium.holder.handlers.table_choice`). The first round takes a forest of pairs. All holders
@@ -231,7 +231,7 @@ def _round(
         last=last,
     )
     if not any(choice.offered(turn, ()) for turn in choice.turns):
-        return belief, left, not any(len(offer.axes) > 2 for offer in offers)
+        return belief, left, True
     taken = session.choose(choice, choosing, round_number=4 + 2 * number)
     belief = _of_those_left(session, belief, records)
     singles, parts = _singles(session) if more else ([], [])
