@@ -114,6 +114,8 @@ def test_files_that_cannot_be_read_are_named(chosen: Format, tmp_path: Path) -> 
     path.write_bytes(b" " * 65)
     with pytest.raises(InputError, match="is larger than 64 bytes"):
         load_factors(path, chosen=replace(chosen, max_bytes=64))
+    with pytest.raises(InputError, match="is larger than 64 bytes"):
+        load_factors("/dev/zero", chosen=replace(chosen, max_bytes=64))  # it has no size and no end
 
 
 FULL_DISK = """

@@ -129,6 +129,40 @@ def test_a_model_that_knows_no_error_says_so(model: Path, panbayes: Panbayes) ->
     assert "insulin_low" not in pl.read_csv(model.parent / "classes.csv").columns
 
 
+def test_classify_replaces_no_column_of_the_file(model: Path, panbayes: Panbayes) -> None:
+    told(panbayes, "classify", "model.json", "test.csv", "--target", "insulin", "-o", "classes.csv")
+    again = panbayes("classify", "model.json", "classes.csv", "--target", "insulin", "-o", "again.csv")
+    assert again.returncode == 2
+    assert 'classes.csv: has a column "insulin_predicted", which the output needs; rename or drop it' in again.stderr
+    assert not (model.parent / "again.csv").exists()
+
+
+def test_no_more_records_are_drawn_than_can_be(model: Path, panbayes: Panbayes) -> None:
+    for many in ("1000000001", "99999999999999999999"):
+        found = panbayes("sample", "model.json", "-n", many, "-o", "many.csv")
+        assert found.returncode == 2
+        assert "draw at most 1,000,000,000 records at a time" in found.stderr
+    assert not (model.parent / "many.csv").exists()
+
+
+def test_a_file_that_states_nothing_is_not_said_to_be_learned_without_privacy(model: Path, panbayes: Panbayes) -> None:
+    told(panbayes, "export", "model.json", "model.bif")
+    shown = panbayes("show", "model.bif").stdout
+    assert "nothing in this file states what it was learned from" in shown
+    assert "learned without privacy" not in shown
+    assert "nothing in this file states" in panbayes("sample", "model.bif", "-n", "5", "-o", "few.csv").stdout
+    (model.parent / "open.toml").write_text(STUDY.replace("privbayes", "non-private"))
+    learned = panbayes("learn", "open.toml", "--holder", "clinic=clinic.csv", "-o", "open.json", "--state", "open")
+    assert "this model was learned without privacy" in learned.stdout, learned.stderr
+    assert "this model was learned without privacy" in panbayes("show", "open.json").stdout
+
+
+def test_one_is_one(folder: Path, panbayes: Panbayes) -> None:
+    law = (np.array([0.25, 0.75]),)
+    Network(Schema("one", (Attribute("a", categories=("x", "y")),)), Structure(((0, ()),)), law).save(folder / "a.json")
+    assert "1 attribute, 0 dependencies, 1 free parameter\n" in panbayes("show", "a.json").stdout
+
+
 def test_what_has_no_number_is_answered_without_a_mean(folder: Path, panbayes: Panbayes) -> None:
     age = Attribute("age", bins=(0, 40, 120), missing="missing")
     asked = Attribute("asked", categories=("no", "yes"))

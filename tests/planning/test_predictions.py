@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -12,12 +13,15 @@ import numpy as np
 import pytest
 from bench.planned_runs import Measured, measure, score_error, subject_table
 
+from panbayes.consortium.agreement.strategies.adaptive import most_picks
 from panbayes.consortium.agreement.strategy import strategies
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.adaptive.covering import covering
 from panbayes.planning.adaptive_plan import AdaptivePlan
 from panbayes.planning.forecast import Forecast, Setting, forecast, forecasters
 from panbayes.reproduce.diabetes import load_diabetes
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 
 FACTOR: Final = 2.5
@@ -144,6 +148,15 @@ def test_no_run_measures_more_tables_than_the_most() -> None:
     assert sum(part.offered for part in plan.rounds) <= found.tables.most
     spent = sum(float(one.loss.amount) for one in found.spends)
     assert spent == pytest.approx(float(study.grant.amount), rel=1e-9)
+
+
+@pytest.mark.parametrize("attributes", [5, 6])
+def test_the_most_of_a_round_counts_sets_of_four_attributes_too(attributes: int) -> None:
+    schema = Schema("few", tuple(Attribute(f"x{i}", categories=("a", "b", "c")) for i in range(attributes)))
+    study = Study("planned", schema, "adaptive", Fraction(1000), delta=Fraction(1, 10**9), adjacency="add-remove")
+    last = AdaptivePlan(Setting(study, 1, 10**7)).rounds[-1]
+    most = sum(math.comb(attributes, size) for size in (2, 3, 4))
+    assert last.most >= min(most, most_picks(attributes), 8 * (attributes - 1))  # eight times the edges of a tree
 
 
 @pytest.mark.parametrize(

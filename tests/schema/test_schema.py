@@ -142,6 +142,8 @@ def test_files_that_are_no_schema(content: bytes, tmp_path: Path) -> None:
         Schema.load(tmp_path / "absent.toml")
     with pytest.raises(InputError, match="directory"):
         Schema.load(tmp_path)
+    with pytest.raises(InputError, match="has more than 4,000,000 bytes"):
+        Schema.load("/dev/zero")  # it has no end
 
 
 @given(schemas())

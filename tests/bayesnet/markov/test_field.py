@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -154,3 +155,18 @@ def test_pairs_of_a_value_so_rare_that_it_underflows_are_never_met() -> None:
     assert np.all(found[0] == 0.0)
     assert found[1, 1:] == pytest.approx(np.r_[1.0, np.full(280, 0.5)])
     assert found[2, 3:] == pytest.approx(np.r_[0.0, np.full(278, 0.25)])
+
+
+def test_pairs_of_many_attributes_take_little_beside_themselves() -> None:
+    """A band of 300 binary attributes: 3 MB of pairs. What a clique passes up is not kept once it is used."""
+    laws = [np.array([0.4, 0.6])] * 300
+    tables: list[Axes] = [((a, 2), (a + step, 2)) for a in range(300) for step in range(1, 7) if a + step < 300]
+    field = field_of(laws, tables)
+    parameters = np.random.default_rng(1).normal(0, 0.3, 4 * len(tables))
+    first = field.pairs(parameters)
+    tracemalloc.start()
+    second = field.pairs(parameters)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.array_equal(first, second)
+    assert peak < 5 * second.nbytes

@@ -427,6 +427,31 @@ def test_what_is_offered_under_pure_privacy_is_judged_at_half_a_tree_by_what_the
     assert common.offered(("a",), []) == {}, "though others have both"
 
 
+@pytest.mark.parametrize(("attributes", "tables"), [(21, 10), (22, 10), (3, 1), (2, 1)])
+def test_each_of_two_holders_bears_half_of_what_half_a_tree_costs(attributes: int, tables: int) -> None:
+    """⌊(N − 1)/2⌋ tables, one at least; their noise is that of both holders, of which each bears its share."""
+    rare = np.array([0.03, 0.97])
+    laws = [np.array([0.5, 0.5]), *[rare] * (attributes - 1)]
+    offer = Offer(((0, 2), (1, 2)), np.outer(laws[0], rare), 4)
+    seen = replace(
+        choice({"a": 1.0}, tag="pure", offers=[offer], attributes=attributes, in_turns=True),
+        common=laws,
+        own={"a": laws, "b": laws},
+        nested=[Nested.of(found, ordered=True) for found in laws],
+    )
+    noise = seen.grant.law(Fraction(1, 10) * (1 - CHOOSING) / tables, holders=2, tables=tables).deviation / 2
+
+    def pays(records: float) -> bool:
+        expected = records * offer.expected
+        priced = 0.5 * noise * np.minimum(1.0, expected / noise).sum() + offer.penalty(records, expected)
+        return bool(Offer.furthest(expected) > priced)
+
+    least = next(n for n in map(float, np.geomspace(10, 1e6, 4_000)) if pays(n))
+    for factor, wanted in ((1.003, True), (0.997, False)):
+        here = replace(seen, records={"a": least * factor, "b": least * factor})
+        assert here.offered(("a",), []) == ({"a": [offer]} if wanted else {})
+
+
 def test_a_holder_is_judged_by_its_own_margins_where_it_is_expected_to_have_others() -> None:
     """What is expected of a holder is scaled, and has not quite its margins: that may be a distance too."""
     joint = np.array([[0.28, 0.02], [0.02, 0.68]])
