@@ -6,6 +6,8 @@ import copy
 import math
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -15,10 +17,14 @@ from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.results import Posterior
 from panbayes.bayesnet.uncertainty import doubt as doubt_module
 from panbayes.bayesnet.uncertainty import spread as spread_module
+from panbayes.bayesnet.uncertainty.bounds import remarks
 from panbayes.bayesnet.uncertainty.intervals import around, log_odds, mean_limits, perhaps_never
+from panbayes.bayesnet.uncertainty.replicates import Replicates
 from panbayes.bayesnet.uncertainty.residual import pair_variance, question_variance
 from panbayes.bayesnet.uncertainty.unseen import Unseen
 from panbayes.errors import InputError
+from panbayes.schema.attribute import Attribute
+from panbayes.schema.schema import Schema
 from tests.bayesnet.uncertainty.made import network, replicates
 
 REACH = 1.645
@@ -133,13 +139,24 @@ def test_answers_have_intervals_and_say_what_widens_them() -> None:
     assert "90 % interval" in repr(answer)
     assert "measured in 3 groups" in repr(answer)
     assert made.posterior("c", {"b": "x"}).remarks == (
-        "c was measured by itself alone: its intervals allow for what that hides.",
+        "c: in no measured table that says how attributes go together; intervals allow for what that hides.",
     )
     assert made.posterior("a").remarks == ()
     certain = made.posterior(["a", "b"], {"a": "q"})
     assert certain.low is not None
     assert (certain.low[0] == 0).all()
     assert certain.low[1].tolist() == pytest.approx(answer.low.tolist())
+
+
+@pytest.mark.parametrize(
+    ("many", "named"), [(1, "v0"), (5, "v0, v1, v2, v3, v4"), (7, "v0, v1, v2, v3, v4 and 2 more")]
+)
+def test_attributes_of_which_nothing_more_is_known_are_named_in_one_line(many: int, named: str) -> None:
+    schema = Schema("many", tuple(Attribute(f"v{i}", categories=("x", "y")) for i in range(many)))
+    apart = cast(Replicates, SimpleNamespace(groups=[np.zeros(2, dtype=np.int64)] * many, unseen=None))
+    (line,) = remarks(schema, apart, range(many), known=True)
+    assert line.startswith(f"{named}: in no measured table")
+    assert remarks(schema, apart, [0], known=True, alone=True) == ()
 
 
 def test_all_ways_to_ask_agree() -> None:

@@ -14,6 +14,8 @@ __all__ = ["NOT_KEPT", "Bounds", "remarks"]
 
 NOT_KEPT: Final = "No error is known: the model does not keep what its measurements would also allow."
 _NOT_LOOKED: Final = "No error is known: nobody looked at how attributes depend on each other."
+_NAMED: Final = 5
+"""So many attributes are named in one remark."""
 _TOO_LARGE: Final = "No error is known: these attributes together are too many to say."
 
 
@@ -36,15 +38,20 @@ def remarks(
         return (NOT_KEPT,)
     if not known:
         return (_NOT_LOOKED if replicates.unseen is None else _TOO_LARGE,)
-    found = []
+    apart, found = [], []
     for place in () if alone else asked:
         attribute = schema.attributes[place]
         groups = int(replicates.groups[place].max()) + 1
         if groups == 1 < attribute.size:
-            found.append(f"{attribute.name} was measured by itself alone: its intervals allow for what that hides.")
+            apart.append(attribute.name)
         elif groups < attribute.size:
             found.append(
                 f"{attribute.name}: its {attribute.size} values were measured in {groups} groups; inside a group they "
                 "are told apart by their own frequencies alone, and intervals are wider."
             )
+    if apart:
+        named = ", ".join(apart[:_NAMED]) + (f" and {len(apart) - _NAMED:,} more" if len(apart) > _NAMED else "")
+        found.append(
+            f"{named}: in no measured table that says how attributes go together; intervals allow for what that hides."
+        )
     return tuple(found)

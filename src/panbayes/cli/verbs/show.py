@@ -15,7 +15,7 @@ from panbayes.cli.text import aligned, emit
 
 __all__ = ["register"]
 
-_GROUPS: Final = "groups: in how many groups the values were measured together with other attributes (1: not at all)"
+_GROUPS: Final = "groups: in how many groups the values are held together with other attributes (1: not at all)"
 _ERROR: Final = "error: half the widest 90 % interval of the attribute's own probabilities; query tells all others"
 
 
