@@ -174,6 +174,10 @@ def test_what_has_no_number_is_answered_without_a_mean(folder: Path, panbayes: P
     assert [row["probability"] for row in found["posterior"]] == [0.0, 0.0, 1.0]
     assert told(panbayes, "query", "ages.json", "age | asked=yes")["expectation"] == {"mean": pytest.approx(44.0)}
     assert told(panbayes, "query", "ages.json", "age, asked")["expectation"] is None
+    binned = panbayes("query", "ages.json", "asked | age=17").stdout
+    assert binned.splitlines()[0] == "asked given age = 17, counted as [0, 40):"
+    assert told(panbayes, "query", "ages.json", "asked | age=17")["counted"] == {"age": "[0, 40)"}
+    assert panbayes("query", "ages.json", "age | asked=no").stdout.splitlines()[0] == "age given asked = no:"
 
 
 def test_answers_come_with_intervals(folder: Path, panbayes: Panbayes) -> None:

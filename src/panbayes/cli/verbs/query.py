@@ -51,12 +51,15 @@ def query(
     network = Network.load(model)
     targets, evidence = parse_question(question)
     posterior = network.posterior(targets, evidence)
+    places = [(network.schema.attributes[place], code) for place, code in network.evidence(evidence).items()]
+    counted = {attribute.name: attribute.labels[code] for attribute, code in places}
     rows = posterior.rows()
     intervals = posterior.interval_texts()
     mean = _mean(network, posterior, evidence)
     data = {
         "targets": list(targets),
         "given": evidence,
+        "counted": counted,
         "private": is_private(network),
         "posterior": _json_rows(posterior),
         "expectation": None if mean is None else _json_mean(mean),
@@ -69,7 +72,10 @@ def query(
     order = sorted(range(len(rows)), key=lambda place: -rows[place][1])[:MOST_ROWS]
     shown = [columns[place] for place in order] if len(rows) > MOST_ROWS else columns
     table = aligned([(*targets, "probability", *([INTERVAL] if intervals else [])), *shown])
-    given = ", ".join(f"{name} = {value}" for name, value in evidence.items())
+    given = ", ".join(
+        f"{name} = {value}" + ("" if str(value) == counted[name] else f", counted as {counted[name]}")
+        for name, value in evidence.items()
+    )
     heading = f"{', '.join(targets)} given {given}:" if given else f"{', '.join(targets)}:"
     more = [f"  and {len(rows) - MOST_ROWS:,} less probable (all of them with --json)"]
     below = [*(more if len(rows) > MOST_ROWS else []), *([] if mean is None else [repr(mean)]), *posterior.remarks]
