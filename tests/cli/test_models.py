@@ -129,6 +129,20 @@ def test_a_model_that_knows_no_error_says_so(model: Path, panbayes: Panbayes) ->
     assert "insulin_low" not in pl.read_csv(model.parent / "classes.csv").columns
 
 
+def test_classify_finds_columns_with_blanks_around_their_names(panbayes: Panbayes, tmp_path: Path) -> None:
+    """The schema may name a column with the blanks that its file has, as learning allows."""
+    schema = Schema("blanks", tuple(Attribute(name, categories=("x", "y")) for name in (" a", "b")))
+    same = np.array([[0.9, 0.1], [0.1, 0.9]])
+    network = Network(schema, Structure.of([(0, ()), (1, (0,))]), (np.array([0.5, 0.5]), same))
+    network.save(tmp_path / "blanks.json")
+    (tmp_path / "rows.csv").write_text(" a, b\nx,x\ny,y\n")
+    for target in (" a", "b"):
+        told(panbayes, "classify", "blanks.json", "rows.csv", "--target", target, "-o", "out.csv")
+        assert pl.read_csv(tmp_path / "out.csv")[f"{target}_predicted"].to_list() == ["x", "y"]
+        assert network.classify(tmp_path / "rows.csv", target)["predicted"].to_list() == ["x", "y"]
+        (tmp_path / "out.csv").unlink()
+
+
 def test_classify_replaces_no_column_of_the_file(model: Path, panbayes: Panbayes) -> None:
     told(panbayes, "classify", "model.json", "test.csv", "--target", "insulin", "-o", "classes.csv")
     again = panbayes("classify", "model.json", "classes.csv", "--target", "insulin", "-o", "again.csv")

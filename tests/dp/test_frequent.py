@@ -7,15 +7,17 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from panbayes.audit.privacy_loss import discrete_laplace_pmf, discrete_laplace_tail
 from panbayes.audit.privacy_loss import hockey_stick as delta_between
-from panbayes.dp.frequent import SERVED, frequency_threshold, frequent_values
-from panbayes.dp.secure import SecureNoise
+from panbayes.dp.frequent import BLOCK, SERVED, frequency_threshold, frequent_values
+from panbayes.dp.secure import OPENDP_CELLS, SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError
 from panbayes.exact.tails import laplace_tail_above, least_rare
@@ -179,6 +181,24 @@ def test_what_is_released_is_sorted_by_count_and_text_and_nothing_else() -> None
             order, np.array([counts[v] for v in order]), event=event, threshold=100, noise=SecureNoise()
         )
         assert found == expected
+
+
+@pytest.mark.parametrize("values", [1, OPENDP_CELLS, OPENDP_CELLS + 1, BLOCK + 1])
+def test_no_request_for_noise_tells_how_many_values_there_are(values: int) -> None:
+    """The source serves other scales for large requests: one request a table would have a law by its private size."""
+
+    class Asked(SimulatedNoise):
+        sizes: ClassVar[set[int]] = set()
+
+        def discrete_laplace(self, size: int, *, scale: Fraction) -> NDArray[np.int64]:
+            self.sizes.add(size)
+            return super().discrete_laplace(size, scale=scale)
+
+    event, counts = DiscreteLaplace(Fraction(2), 1), np.full(values, 1000)
+    found = frequent_values([str(i) for i in range(values)], counts, event=event, threshold=900, noise=Asked(1))
+    assert len(found) == values
+    assert {value for value, _ in found} == {str(i) for i in range(values)}
+    assert Asked.sizes == {BLOCK}
 
 
 def test_nothing_occurs_nothing_is_released() -> None:

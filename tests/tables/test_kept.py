@@ -84,6 +84,12 @@ def test_what_is_left_under_a_name_is_removed_by_the_next_keeping_and_by_closing
     assert list(tmp_path.iterdir()) == [other]
 
 
+def test_studies_whose_hashes_agree_in_all_but_the_last_digit_have_files_of_their_own(tmp_path: Path) -> None:
+    """Whoever can make two studies with a common beginning would otherwise overwrite what the first one sees."""
+    ledger = tmp_path / "north.ledger"
+    assert codes_of(ledger, f"{'0' * 63}1") != codes_of(ledger, f"{'0' * 63}2")
+
+
 def test_codes_are_kept_in_the_place_of_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "codes"
 

@@ -296,7 +296,7 @@ class Network(Factors):
         if isinstance(data, Table):
             return convert_frame(self.classify_table(data, target).decoded(), data.kind)
         argument = name_of(data, "data")
-        records = read_frame(data, argument=argument)
+        records = read_frame(data, argument=argument, named=self.schema.names)
         if target not in records.columns:
             records = records.with_columns(pl.lit(None).alias(target))
         table = Table.read(records, self.schema, argument=argument, every_record=True)

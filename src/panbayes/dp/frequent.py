@@ -37,6 +37,11 @@ without that person: no smaller T would do.
 proof holds with b* in the place of b, since Δ/b* ≤ ε, if both conditions hold at b*; and τ and e^(−1/b*) both rise with
 b*, so both are checked at the largest b* there may be.
 
+**Noise is drawn in blocks of one size.** How many values occur is private, and a noise source may choose its sampler,
+and with the sampler the scale b* that it serves, by how many numbers it is asked for. Counts of two scales on the two
+sides of a pair of neighbours would differ by an unbounded ratio. So every request to the source is for :data:`BLOCK`
+numbers, and b* does not depend on how many requests there are.
+
 **What hidden values leave.** Released pairs are sorted by their noisy count and then by their text: order, size and
 content depend on what is released alone. How long it takes, and how much memory, grow with the number of records and of
 distinct values; that is for whoever is on the holder's machine (SECURITY.md).
@@ -58,7 +63,10 @@ from panbayes.exact.bounds import exp_bounds
 from panbayes.exact.tails import least_rare
 from panbayes.privacy.events import DiscreteLaplace
 
-__all__ = ["SERVED", "frequency_threshold", "frequent_values"]
+__all__ = ["BLOCK", "SERVED", "frequency_threshold", "frequent_values"]
+
+BLOCK: Final = 2**17
+"""Numbers that one request to the noise source is for."""
 
 SERVED: Final = 1 + Fraction(1, 2**30)
 """The scale that is served is at most so many times the one that is asked for."""
@@ -94,6 +102,11 @@ def frequent_values(
     """
     if len(values) != counts.size or len(set(values)) != len(values) or (counts < 1).any():
         raise ValueError("every value that occurs must come once, with its count")
-    noisy = noisy_counts(counts, event=event, noise=noise)
-    kept = [(values[place], int(noisy[place])) for place in np.flatnonzero(noisy >= threshold).tolist()]
+    kept: list[tuple[str, int]] = []
+    for begin in range(0, counts.size, BLOCK):
+        block = counts[begin : begin + BLOCK]
+        padded = np.zeros(BLOCK, dtype=np.int64)
+        padded[: block.size] = block
+        noisy = noisy_counts(padded, event=event, noise=noise)[: block.size]
+        kept += [(values[begin + place], int(noisy[place])) for place in np.flatnonzero(noisy >= threshold).tolist()]
     return tuple(sorted(kept, key=lambda pair: (-pair[1], pair[0])))

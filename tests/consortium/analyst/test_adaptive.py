@@ -9,16 +9,19 @@ import platform
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import combinations, pairwise
+from itertools import combinations, count, pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
@@ -32,11 +35,16 @@ from panbayes.consortium.analyst.adaptive.offers import pairs
 from panbayes.consortium.analyst.adaptive.replicates import draw_replicates
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
+from panbayes.consortium.analyst.reply_checks import MAX_TOTAL
 from panbayes.consortium.analyst.strategies import adaptive as strategy
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.local.learn import learn
+from panbayes.consortium.protocol.answers import GroupedTablesAnswer
+from panbayes.consortium.protocol.cells import pack_cells, unpack_cells
+from panbayes.consortium.protocol.codec import decode_reply, encode
+from panbayes.consortium.protocol.envelope import Release
 from panbayes.consortium.protocol.queries import GroupedTablesQuery, TableChoiceQuery
 from panbayes.consortium.protocol.transport import Ask
 from panbayes.dp.simulated import SimulatedNoise
@@ -749,3 +757,40 @@ def test_an_older_processor_asks_the_same_until_a_law_is_fitted_and_then_differs
             for pair, other in zip(pairs, pairs_there, strict=True):
                 assert other == pytest.approx(pair, abs=1e-3)
     assert same > len(told[0]) / 2
+
+
+@pytest.mark.parametrize(("adjacency", "delta"), SETTINGS)
+def test_a_holder_that_lies_about_its_counts_is_named_or_believed_and_never_ends_the_run(
+    adjacency: Adjacency, delta: Fraction
+) -> None:
+    """One of two holders answers every question for tables, or the total alone, with absurd counts."""
+    agreed = study("1", adjacency, delta)
+
+    def learned(lie: Callable[[int, int], NDArray[np.int64] | None]) -> None:
+        with ExitStack() as stack:
+            doors = {
+                name: Gate(table, agreed, stack.enter_context(Ledger.in_memory()), SimulatedNoise(1)).ask
+                for name, table in holders(TRAINING, 2).items()
+            }
+            honest, number = doors["h1"], count()
+
+            def lying(data: bytes) -> bytes:
+                reply = decode_reply(honest(data))
+                assert isinstance(reply, Release), reply
+                if isinstance(reply.answer, GroupedTablesAnswer):
+                    said = lie(next(number), unpack_cells(reply.answer.cells).size)
+                    if said is not None:
+                        reply = msgspec.structs.replace(reply, answer=GroupedTablesAnswer(pack_cells(said)))
+                return encode(reply)
+
+            learn_from(Federation(agreed, {**doors, "h1": lying}, simulated=True))
+
+    for total in (MAX_TOTAL + 1, -MAX_TOTAL - 1, 10**15):
+        with pytest.raises(HolderFailedError, match=r"^holder h1: answered garbage: it says it has over"):
+            learned(lambda number, cells, said=total: None if number else np.full(cells, said))
+    for total in (MAX_TOTAL, 2**31, -MAX_TOTAL, 0):
+        learned(lambda number, cells, said=total: None if number else np.full(cells, said))
+    for each in (10**15, -(10**15), 2**31):
+        learned(lambda number, cells, said=each: np.full(cells, said) if number else None)
+    noise = np.random.default_rng(0)
+    learned(lambda number, cells: noise.integers(-(10**15), 10**15, cells) if number else None)

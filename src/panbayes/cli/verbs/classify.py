@@ -64,7 +64,7 @@ def classify(
     file = data_file(data, encoding=encoding, separator=separator, no_header=no_header, columns=columns, sheet=sheet)
     network = Network.load(model)
     network.schema.index(target, argument="--target")
-    frame = read_frame(file, argument=str(file))
+    frame = read_frame(file, argument=str(file), named=network.schema.names)
     known = target in frame.columns
     complete = frame if known else frame.with_columns(pl.lit(None).alias(target))
     with (

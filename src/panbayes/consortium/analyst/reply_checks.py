@@ -35,10 +35,17 @@ from panbayes.consortium.protocol.queries import (
 )
 from panbayes.exact.score_rounding import MAX_RECORDS
 
-__all__ = ["MAX_COUNT", "GarbageError", "NoiseError", "check_release", "check_reply", "public_size"]
+__all__ = ["MAX_COUNT", "MAX_TOTAL", "GarbageError", "NoiseError", "check_release", "check_reply", "public_size"]
 
 MAX_COUNT: Final = 2**53
 """The largest count taken for one: sums over a thousand holders then fit 64 bits."""
+
+MAX_TOTAL: Final = 2**38
+"""The largest noisy number of records taken for one.
+
+A table has fewer than 2³¹ records. Noise of the largest scale or deviation served, 2³¹, exceeds 2³⁷ with a chance of
+e⁻⁶⁴ at most.
+"""
 
 
 class GarbageError(Exception):
@@ -82,6 +89,8 @@ def check_release(release: Release, query: Query, sizes: Sequence[int]) -> None:
         case GroupedTablesQuery(), GroupedTablesAnswer():
             grouped = [_groups(grouping, sizes) for grouping in query.groupings]
             _check_cells(release.answer.cells, query.tables, grouped, clipped=False)
+            if query.tables == ((),):
+                _check_total(release.answer.cells)
         case TableChoiceQuery(), TableChoiceAnswer():
             _check_taken(release.answer, query)
         case _:
@@ -97,6 +106,11 @@ def _check_cells(cells: Cells, sets: Iterable[Sequence[int]], sizes: Sequence[in
         raise GarbageError(f"a count is {MAX_COUNT:,} or more")
     if clipped and int(counts.min(initial=0)) < 0:
         raise GarbageError("a count is negative, and the study says that holders clip")
+
+
+def _check_total(cells: Cells) -> None:
+    if abs(int(unpack_cells(cells)[0])) > MAX_TOTAL:
+        raise GarbageError(f"it says it has over {MAX_TOTAL:,} records, and no table has more than {MAX_RECORDS:,}")
 
 
 def _check_pair(pair: Pair, placed: Sequence[int], degree: int, sizes: Sequence[int], *, fewer: bool) -> None:

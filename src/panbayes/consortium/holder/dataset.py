@@ -46,7 +46,8 @@ What a study sees must not change for its own sake too, and where people have bl
 people whose block it is not charged to. So it is *pinned* in the transaction of its first charge
 (:class:`~panbayes.consortium.holder.ledger.declaration.Pin`): to the address of the table as it was, where the source
 keeps its past; else its codes are kept (:mod:`panbayes.tables.kept`), on disk before that charge. What is gone makes
-the study unavailable; it never goes on with a newer table.
+the study unavailable, and so is a study that was begun before the dataset was declared to change. Neither is compared
+with the table of today: whether that is still the same is a fact about people, which nobody has paid for.
 """
 
 from __future__ import annotations
@@ -154,16 +155,15 @@ def see(study: Study, ledger: Ledger, data: object, *, argument: str, stack: Exi
     if dataset is not None:
         data = _as_declared(dataset, data, argument=argument)
     if pin is not None:
-        return _again(study, ledger, data, pin, argument=argument, stack=stack)
+        return _again(study, ledger, pin, argument=argument, stack=stack)
     found = population(ledger, data, argument=argument, chosen=study.chosen_blocks)
+    new = Pin(study.hash, found.blocks, found.address)
+    if found.dataset.changing and begun:
+        return _gone(study, ledger, new, "was begun before the dataset was declared to change, and was not pinned")
     records = read_for(study, found.source, argument=argument, stack=stack, admit=found.people)
     if not found.dataset.changing:
         _check_comparable(study, records)
         return Seen(records)
-    new = Pin(study.hash, found.blocks, found.address)
-    if begun and not _known(ledger, records):
-        # It began before the dataset was declared, when nothing was pinned.
-        return Seen(records, Edition(new, gone=_gone(ledger, study, "was begun with another state of the table")))
     if found.address is not None:
         return Seen(records, Edition(new))
     if isinstance(records, RemoteTable):
@@ -175,25 +175,41 @@ def see(study: Study, ledger: Ledger, data: object, *, argument: str, stack: Exi
     return Seen(records, Edition(new, partial(keep_codes, ledger, study, records)))
 
 
-def _again(study: Study, ledger: Ledger, data: object, pin: Pin, *, argument: str, stack: ExitStack) -> Seen:
-    """Return what a study is pinned to; nobody new is put into the register."""
+def _again(study: Study, ledger: Ledger, pin: Pin, *, argument: str, stack: ExitStack) -> Seen:
+    """Return what a study is pinned to; nobody new is put into the register.
+
+    The table of today is never looked at. Whether it still is what the study began with is a fact about everybody who
+    came or went since, and an answer or a silence that depended on it would tell that fact for nothing.
+    """
+    if pin.address is None:
+        kept = None
+        if ledger.path is not None:
+            kept = read_codes(codes_of(ledger.path, study.hash), study.schema, purpose=study.hash)
+        if kept is None:
+            return _gone(study, ledger, pin, "was begun with a state of the table whose kept codes are gone")
+        return Seen(stack.enter_context(kept), Edition(pin))
     people = None if pin.blocks is None else People(ledger, pin.blocks)
-    if pin.address is None and ledger.path is not None:
-        kept = read_codes(codes_of(ledger.path, study.hash), study.schema, purpose=study.hash)
-        if kept is not None:
-            return Seen(stack.enter_context(kept), Edition(pin))
     try:
-        source = data if pin.address is None else Address.parse(pin.address, argument=argument)
+        source = Address.parse(pin.address, argument=argument)
         records = read_for(study, source, argument=argument, stack=stack, admit=people)
-        known = fingerprint(records).kept
-        with ledger.transaction(write=False) as transaction:
-            if transaction.dataset.sees(study.hash, known):
-                return Seen(records, Edition(pin))
-        found = "was begun with another state of the table, and what was kept of it is gone"
     except InputError as error:
-        found = f"was begun with a state of the table that cannot be read ({error.found})"
+        return _gone(study, ledger, pin, f"was begun with a state of the table that cannot be read ({error.found})")
+    known = fingerprint(records).kept
+    with ledger.transaction(write=False) as transaction:
+        if not transaction.dataset.sees(study.hash, known):
+            return _gone(study, ledger, pin, f"was begun with a table that {pin.address} does not have any more")
+    return Seen(records, Edition(pin))
+
+
+def _gone(study: Study, ledger: Ledger, pin: Pin, found: str) -> Seen:
+    """Return nobody, for a study that gets no new answer because what it began with is gone."""
+    error = LedgerError(
+        ledger.name,
+        found=f'study "{study.name}" {found}',
+        remedy="close the study (panbayes holder ledger close) and agree on a new edition",
+    )
     nobody = np.empty((len(study.schema), 0), dtype=code_type(study.schema))
-    return Seen(Table(study.schema, nobody, 0), Edition(pin, gone=_gone(ledger, study, found)))
+    return Seen(Table(study.schema, nobody, 0), Edition(pin, gone=error))
 
 
 def keep_codes(ledger: Ledger, study: Study, records: BlockCounter) -> None:
@@ -240,11 +256,6 @@ def _pinned(data: object, *, argument: str) -> Address | None:
         return None if opened.pinned is None else opened.pinned.within(Path.cwd())
 
 
-def _known(ledger: Ledger, records: Records) -> bool:
-    with ledger.transaction(write=False) as transaction:
-        return transaction.bindings().belongs_to(fingerprint(records))
-
-
 def _checked(chosen: tuple[str, ...], dataset: Dataset, newest: str) -> frozenset[str]:
     """Return blocks that a study names, or refuse what is no block yet: by the calendar, whoever is in them."""
     for block in chosen:
@@ -260,11 +271,3 @@ def _checked(chosen: tuple[str, ...], dataset: Dataset, newest: str) -> frozense
 def _check_no_blocks(chosen: tuple[str, ...] | None, why: str) -> None:
     if chosen is not None:
         raise InputError("study, blocks", found=f"found some, and the dataset {why}", remedy='give blocks = "all"')
-
-
-def _gone(ledger: Ledger, study: Study, found: str) -> LedgerError:
-    return LedgerError(
-        ledger.name,
-        found=f'study "{study.name}" {found}',
-        remedy="bring that back, or close the study (panbayes holder ledger close) and agree on a new edition",
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -128,10 +128,14 @@ def read_columns(source: object, names: Sequence[str], *, argument: str, may_be_
     return frame.select(names)
 
 
-def read_frame(source: object, *, argument: str) -> pl.DataFrame:
-    """Read a whole file or data frame. Text files give text columns."""
+def read_frame(source: object, *, argument: str, named: Iterable[str] = ()) -> pl.DataFrame:
+    """Read a whole file or data frame. Text files give text columns.
+
+    A column that is one of those ``named``, with or without blanks around its name, is called as it is named there.
+    """
     with open_source(source, argument=argument) as opened:
-        return _together(opened, opened.columns)
+        called = {opened.place(name): name for name in named if opened.has(name)}
+        return _together(opened, [called.get(opened.place(column), column) for column in opened.columns])
 
 
 def _together(opened: OpenTable, names: Sequence[str]) -> pl.DataFrame:

@@ -165,14 +165,14 @@ class Choice:
         """The deviation of a cell in each holder's part of the records, were as many tables taken as may be."""
         found = {}
         for name in self.records:
-            tables = max(1, round(self.counts(name)[-1][0] / self._share(name)))
+            tables = self._by_all(name, self.counts(name)[-1][0])
             found[name] = self._cost(name, tables) / self.price
         return found
 
     @cached_property
     def _scales(self) -> dict[str, float]:
         """How many units of price a cell has to each holder, at most one."""
-        return {name: min(1.0, self._cost(name, max(1, round(1 / self._share(name)))) / _FINE) for name in self.records}
+        return {name: min(1.0, self._cost(name, self._by_all(name, 1)) / _FINE) for name in self.records}
 
     def among(self, names: Collection[str]) -> Choice:
         """Return the choice as it is for those of the holders that are left."""
@@ -273,7 +273,7 @@ class Choice:
             told = [max((number for number in range(1, tables[0]) if self._told(name, number)), default=1)]
         if not self.look(name):
             told = told[-1:]
-        return [(number, self._unit(name, max(1, round(number * whole)))) for number in told]
+        return [(number, self._unit(name, self._by_all(name, number))) for number in told]
 
     @cached_property
     def _room(self) -> dict[str, int]:
@@ -288,6 +288,18 @@ class Choice:
     def _share(self, name: str) -> float:
         """Return the holder's part of all records."""
         return self.records[name] / sum(self.records.values())
+
+    def _by_all(self, name: str, tables: int) -> int:
+        """Return how many tables all take together where a holder takes so many: in proportion to its records.
+
+        They never take more than there are sets of attributes, however few of all records the holder has.
+        """
+        return max(1, min(round(tables / self._share(name)), self._sets))
+
+    @cached_property
+    def _sets(self) -> int:
+        """How many sets of attributes are offered, each of which is taken once."""
+        return len({_members(offer.axes) for offer in self.offers})
 
     def _unit(self, name: str, tables: int) -> int:
         """Return the unit of price to the holder, if all together take so many ``tables``."""

@@ -78,6 +78,7 @@ from panbayes.consortium.analyst.adaptive.triangles import triangles
 from panbayes.consortium.analyst.holders import Holders, digest
 from panbayes.consortium.analyst.method import Method
 from panbayes.consortium.analyst.result import finish
+from panbayes.exact.score_rounding import MAX_RECORDS
 
 __all__ = ["ADAPTIVE"]
 
@@ -139,7 +140,12 @@ def _counted(session: Session, total: Measurement) -> dict[str, float]:
     """Return every holder's number of records: as published, or else as measured."""
     if session.grant.balanced:
         return {name: max(1.0, float(size)) for name, size in session.people.items() if size is not None}
-    return {name: max(1.0, float(table)) for name, table in total.tables.items()}
+    return {name: _possible(float(table)) for name, table in total.tables.items()}
+
+
+def _possible(records: float) -> float:
+    """Return an estimate of a holder's number of records, within what a table can have."""
+    return min(max(1.0, records), float(MAX_RECORDS))
 
 
 def _measure_singles(
@@ -176,7 +182,7 @@ def _records(
     variances = [total.law.deviation**2, *(table.pooled.size * table.law.deviation**2 for table in measured)]
     weights = [1 / variance for variance in variances]
     found = {
-        name: max(1.0, float(np.average([number, *(table.tables[name].sum() for table in measured)], weights=weights)))
+        name: _possible(float(np.average([number, *(table.tables[name].sum() for table in measured)], weights=weights)))
         for name, number in counted.items()
     }
     return found, 1 / sum(weights)

@@ -13,9 +13,9 @@ def codes_of(ledger: Path, study: str) -> Path:
     """Return the file for a study, by its hash.
 
     >>> codes_of(Path("ledgers/north.ledger"), "0123456789abcdef" * 4).name
-    'north.ledger-codes-0123456789abcdef'
+    'north.ledger-codes-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef'
     """
-    return ledger.with_name(f"{ledger.name}-codes-{study[:16]}")
+    return ledger.with_name(f"{ledger.name}-codes-{study}")
 
 
 def remove_codes(ledger: Path, study: str) -> bool:
