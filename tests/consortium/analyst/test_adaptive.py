@@ -759,6 +759,10 @@ def test_an_older_processor_asks_the_same_until_a_law_is_fitted_and_then_differs
     assert same > len(told[0]) / 2
 
 
+Lie = Callable[[int, int], NDArray[np.int64] | None]
+"""What a holder says in its answer of this number with so many cells; None where it tells the truth."""
+
+
 @pytest.mark.parametrize(("adjacency", "delta"), SETTINGS)
 def test_a_holder_that_lies_about_its_counts_is_named_or_believed_and_never_ends_the_run(
     adjacency: Adjacency, delta: Fraction
@@ -766,7 +770,13 @@ def test_a_holder_that_lies_about_its_counts_is_named_or_believed_and_never_ends
     """One of two holders answers every question for tables, or the total alone, with absurd counts."""
     agreed = study("1", adjacency, delta)
 
-    def learned(lie: Callable[[int, int], NDArray[np.int64] | None]) -> None:
+    def of_total(said: int) -> Lie:
+        return lambda number, cells: None if number else np.full(cells, said)
+
+    def of_tables(said: int) -> Lie:
+        return lambda number, cells: np.full(cells, said) if number else None
+
+    def learned(lie: Lie) -> None:
         with ExitStack() as stack:
             doors = {
                 name: Gate(table, agreed, stack.enter_context(Ledger.in_memory()), SimulatedNoise(1)).ask
@@ -787,10 +797,10 @@ def test_a_holder_that_lies_about_its_counts_is_named_or_believed_and_never_ends
 
     for total in (MAX_TOTAL + 1, -MAX_TOTAL - 1, 10**15):
         with pytest.raises(HolderFailedError, match=r"^holder h1: answered garbage: it says it has over"):
-            learned(lambda number, cells, said=total: None if number else np.full(cells, said))
+            learned(of_total(total))
     for total in (MAX_TOTAL, 2**31, -MAX_TOTAL, 0):
-        learned(lambda number, cells, said=total: None if number else np.full(cells, said))
+        learned(of_total(total))
     for each in (10**15, -(10**15), 2**31):
-        learned(lambda number, cells, said=each: np.full(cells, said) if number else None)
+        learned(of_tables(each))
     noise = np.random.default_rng(0)
     learned(lambda number, cells: noise.integers(-(10**15), 10**15, cells) if number else None)
