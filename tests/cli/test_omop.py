@@ -72,10 +72,10 @@ def test_the_select_is_shown_in_dialects(panbayes: Panbayes, folder: Path) -> No
     assert folder.exists()
     shown = panbayes("omop", "show", "features.toml", "--sql", "postgres", "--schema", "my cdm").stdout
     assert 'FROM "my cdm".person AS r' in shown
-    told = json.loads(panbayes("omop", "show", "features.toml", "--sql", "tsql", "--json").stdout)
-    assert "DATEADD(DAY, -365, e.index_date)" in told["sql"]
+    told = json.loads(panbayes("omop", "show", "features.toml", "--sql", "duckdb", "--json").stdout)
+    assert "FROM" in told["sql"]
     done = panbayes("omop", "show", "features.toml", "--sql", "cobol")
-    assert (done.returncode, "give one of: bigquery" in done.stderr) == (2, True)
+    assert (done.returncode, "give one of: duckdb" in done.stderr) == (2, True)
 
 
 def test_what_is_not_installed_is_named_with_its_cure(

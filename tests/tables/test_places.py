@@ -124,7 +124,6 @@ def place(text: str) -> Place:
         ("duckdb:///a.duckdb?table=people", 'duckdb:///a.duckdb?table=a.main."people"&pushdown=true'),
         ("duckdb:///a.b.duckdb?table=people", 'duckdb:///a.b.duckdb?table="A".people'),
         ("duckdb:///main.duckdb?table=people", "duckdb:///main.duckdb?table=main_db.people"),
-        ("snowflake://here/clinic?table=people", "snowflake://me@there:1/other?table=people"),
         ("postgresql://db/clinic?table=people", "postgresql://you@DB:5432/clinic?table=public.people"),
         ("postgresql:///clinic?table=people", "postgresql://127.0.0.1/clinic?table=people"),
         ("omop+duckdb:///a.duckdb?features=a.toml", "omop+duckdb:///a.duckdb?features=b.toml&schema=MAIN"),

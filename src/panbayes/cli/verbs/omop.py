@@ -28,7 +28,7 @@ Examples:
     panbayes omop show features.toml
 """
 
-DIALECTS: Final = ("bigquery", "databricks", "duckdb", "postgres", "snowflake", "tsql")
+DIALECTS: Final = ("duckdb", "postgres")
 
 FeatureFile = Annotated[Path, typer.Argument(metavar="FEATURES", help="A feature file (TOML).")]
 

@@ -40,11 +40,8 @@ OMOP: Final = {"omop+duckdb": "main", "omop+postgresql": "public"}
 
 _HERE: Final = ("", "localhost", "127.0.0.1", "::1", "[::1]")
 _PORTS: Final = {"postgresql": 5432}
-_SCHEMAS: Final = ("dbo", "main", "public")
+_SCHEMAS: Final = ("main", "public")
 """Schemas in which a table lies whose name says nothing else."""
-
-_SERVICES: Final = ("bigquery", "databricks", "mssql", "snowflake")
-"""Schemes of services that the environment says how to reach, whatever host or path an address has."""
 
 _PATHS: Final = ("features", "path")
 """Options that are paths on this machine."""
@@ -175,8 +172,6 @@ class Address:
         options = tuple((name, _plain(value, own) if name == "table" else value) for name, value in options)
         if self.scheme in OMOP:
             options = (("schema", (self.option("schema") or OMOP[self.scheme]).lower()),)
-        if self.scheme in _SERVICES:
-            return Address(self.scheme, options=options)
         if self.scheme not in ON_DISK:
             host, scheme = self.host.lower(), self.scheme.removeprefix("omop+")
             here = scheme == "postgresql" and (host in _HERE or host.startswith("/"))
