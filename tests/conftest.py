@@ -11,11 +11,18 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.effort import SOAK, often
 from tests.postgres import POSTGRES
 from tests.running import run_here, run_process
 
 # Machines are shared and noisy: how long an example takes says nothing about the code.
-settings.register_profile("panbayes", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "panbayes",
+    deadline=None,
+    derandomize=True,
+    max_examples=often(25, 200),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("panbayes")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,8 +39,12 @@ FIRST = (
 Panbayes = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long, and leave all else in its order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is too long for an ordinary day, and begin with what takes longest."""
+    if not SOAK:
+        left = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
     items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
 
 

@@ -24,7 +24,7 @@ import pytest
 from tests.postgres import POSTGRES, programs
 from tests.running import run_line
 from tests.spark_here import why_no_spark
-from tests.test_architecture import MODULES, module_name
+from tests.test_architecture import MODULES, SOURCE, module_name
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -38,10 +38,15 @@ def why_no_postgresql() -> str | None:
 NEEDS: dict[str, Callable[[], str | None]] = {"needs=postgresql": why_no_postgresql, "needs=spark": why_no_spark}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if p.name != "__main__.py"], ids=module_name)
-def test_doctests(path: Path) -> None:
-    result = doctest.testmod(importlib.import_module(module_name(path)), optionflags=doctest.ELLIPSIS)
-    assert result.failed == 0
+ROOMS = sorted({path.relative_to(SOURCE).parts[0] for path in MODULES if path.parent != SOURCE})
+
+
+@pytest.mark.parametrize("room", ["", *ROOMS])
+def test_doctests(room: str) -> None:
+    inside = (SOURCE / room).rglob("*.py") if room else SOURCE.glob("*.py")
+    names = [module_name(path) for path in sorted(inside) if path.name != "__main__.py"]
+    tried = {name: doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS) for name in names}
+    assert not [name for name, result in tried.items() if result.failed]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
