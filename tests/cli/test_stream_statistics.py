@@ -13,6 +13,7 @@ from panbayes.cli.commands import build
 from panbayes.errors import InputError
 from panbayes.stream.statistics.registry import statistic_kinds
 from tests.conftest import Panbayes
+from tests.effort import soak
 
 Call = Callable[..., str]
 
@@ -142,6 +143,7 @@ def test_what_makes_no_sense_is_refused(call: Call, tmp_path: Path, arguments: l
     assert not list(tmp_path.iterdir())
 
 
+@soak
 def test_plans_for_other_statistics(call: Call) -> None:
     planned = json.loads(
         call("plan", "--epsilon", "2", "--alpha", "0.05", "--statistic", "visits", "--max", "3", "--json")

@@ -39,6 +39,7 @@ from panbayes.dp.sampler import (
     system_words,
     uniform_below,
 )
+from tests.effort import soak
 
 FALSE_ALARM = 1e-11
 """Each statistical test of true randomness fails by chance with at most this probability."""
@@ -149,6 +150,7 @@ def test_every_word_of_a_uniform_integer(width: int) -> None:
     assert all(twice.admits(value, Fraction(1, 5)) for value in range(5))
 
 
+@soak
 @pytest.mark.parametrize(("width", "undecided"), [(1, 1e-3), (2, 5e-3), (3, 2e-2)])
 def test_every_word_of_an_exponential_coin(width: int, undecided: float) -> None:
     for t in (1, 2, 3, 5):

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import soak
+
 ROOT = Path(__file__).parents[2]
 
 
+@soak
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_the_example_runs_from_any_folder(tmp_path: Path) -> None:
     environment = {

@@ -23,6 +23,7 @@ from panbayes.reproduce.diabetes import load_diabetes
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
+from tests.effort import soak, some
 
 FACTOR: Final = 2.5
 """What docs/planning.md says of marginals, pairs and scores."""
@@ -60,13 +61,16 @@ THESIS: Final = ("independent", "noisy-sufficient-statistics", "noisy-majority-v
 @pytest.mark.parametrize("strategy", [*THESIS, "adaptive"])
 @pytest.mark.parametrize(
     ("subject", "records", "holders", "epsilon"),
-    [
-        ("synthetic", 20_000, 3, "0.3"),
-        ("synthetic", 20_000, 3, "3"),
-        ("synthetic", 20_000, 1, "1"),
-        ("synthetic", 40_000, 10, "0.1"),
-        ("latent", 12_000, 3, "3"),
-    ],
+    some(
+        [
+            ("synthetic", 20_000, 3, "0.3"),
+            ("synthetic", 20_000, 3, "3"),
+            ("synthetic", 20_000, 1, "1"),
+            ("synthetic", 40_000, 10, "0.1"),
+            ("latent", 12_000, 3, "3"),
+        ],
+        2,
+    ),
 )
 def test_errors_traffic_and_rounds_are_as_predicted(
     subject: str, records: int, holders: int, epsilon: str, strategy: str
@@ -192,6 +196,7 @@ def test_a_private_number_of_records_may_lead_to_more_rounds_than_the_true_one()
     assert forecast(Setting(study, 3, 20_000)).tables.most < many.most
 
 
+@soak
 @pytest.mark.parametrize("strategy", [*THESIS, "adaptive"])
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "10"])
 def test_on_diabetes(diabetes_path: Path, strategy: str, epsilon: str) -> None:

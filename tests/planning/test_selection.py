@@ -9,13 +9,14 @@ from typing import Final
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError
 from panbayes.planning.selection import chances, margin_at_most, miss_at_most, within
 from panbayes.privacy.events import Rule
+from tests.effort import often
 
 RULES: Final[tuple[Rule, ...]] = ("exponential", "permute-and-flip")
 SCORES = np.array([0.0, -0.3, -1.0, -2.0, -0.1, 0.0])
@@ -64,6 +65,7 @@ def test_many_candidates_are_no_trouble() -> None:
     scale=st.floats(0.2, 5),
     rule=st.sampled_from(RULES),
 )
+@settings(max_examples=often(8, 200))
 def test_no_scores_miss_more_often_than_the_bound(gaps: list[float], margin: float, scale: float, rule: Rule) -> None:
     scores = -np.array([0.0, *gaps])
     missed = 1 - within(scores, margin, scale=scale, rule=rule)

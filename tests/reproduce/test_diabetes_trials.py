@@ -17,6 +17,7 @@ from panbayes.reproduce.experiment import Cell, experiments
 from panbayes.reproduce.partition import dealt
 from panbayes.reproduce.running import Run
 from panbayes.tables.table import Table
+from tests.effort import soak
 
 RECORDS = 1500
 
@@ -125,6 +126,7 @@ def test_what_is_dealt_otherwise_is_learned_otherwise(table: Table) -> None:
     assert len(found) == 3
 
 
+@soak
 @pytest.mark.parametrize("name", ["diabetes-budget", "diabetes-holders"])
 def test_every_strategy_of_the_experiments_runs(table: Table, name: str) -> None:
     """On seven attributes, at the cells' own ε and numbers of holders."""

@@ -25,6 +25,7 @@ from panbayes.reproduce.kept import keeping
 from panbayes.reproduce.results import Row
 from panbayes.reproduce.running import Run, check_folder, run_experiment
 from panbayes.reproduce.workers import compute
+from tests.effort import soak
 from tests.reproduce.tiny import write_script
 from tests.running import default_signals, environment, run_here, run_process
 
@@ -177,6 +178,7 @@ def test_seeds_of_cells_differ_by_everything_that_names_them() -> None:
     assert cell_key({"x": 1.0}) != cell_key({"x": 1})
 
 
+@soak
 def test_workers_compute_what_this_process_does() -> None:
     experiment = experiments()["stream-failure"]
     cells = [cell for cell in experiment.cells(True) if cell["stream"] == "uniform"][:3]
@@ -185,6 +187,7 @@ def test_workers_compute_what_this_process_does() -> None:
     assert sorted(alone) == [0, 1, 2]
 
 
+@soak
 def test_a_cell_that_fails_and_a_worker_that_is_killed_are_told() -> None:
     experiment = experiments()["stream-failure"]
     cells: list[Cell] = [{"stream": "uniform", "epsilon": epsilon} for epsilon in (-1.0, 0.5)]
@@ -255,6 +258,7 @@ def lines_of(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
+@soak
 def test_killed_at_random_points_it_goes_on_to_the_same_bytes(
     command: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
@@ -283,6 +287,7 @@ def test_killed_at_random_points_it_goes_on_to_the_same_bytes(
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
 
+@soak
 def test_interrupted_it_says_so_and_goes_on_when_run_again(
     command: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ from panbayes.tables.spark.counter import SparkCounter
 from panbayes.tables.spool import Spool
 from panbayes.tables.sql.push_down import SqlCounter
 from panbayes.tables.table import Table
+from tests.effort import some
 from tests.tables.databases import in_duckdb, in_postgresql, in_sqlite
 
 
@@ -191,7 +192,7 @@ LOOPS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "schema", "records"), LOOPS)
+@pytest.mark.parametrize(("kind", "schema", "records"), some(LOOPS, 25))
 def test_tables_are_those_of_a_loop(kind: str, schema: Schema, records: int) -> None:
     table = table_of(records, schema)
     counter = KEPT[kind][1](table)

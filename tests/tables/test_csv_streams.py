@@ -24,6 +24,7 @@ from panbayes.tables.sources import csv_lines
 from panbayes.tables.sources.compression import COMPRESSED
 from panbayes.tables.sources.dispatch import open_source, read_columns, read_frame
 from panbayes.tables.sources.file import ENCODINGS, File
+from tests.effort import soak
 from tests.tables.test_csv_records import by_the_rules
 
 
@@ -274,6 +275,7 @@ print(rows, peak_memory())
 """
 
 
+@soak
 @pytest.mark.parametrize("start", ["", '5,"', "5,6\\n"])
 def test_a_record_without_end_takes_little_memory(start: str, tmp_path: Path) -> None:
     """400 MB of one value: bytes enough to tell whether memory grows with them."""

@@ -23,6 +23,7 @@ from panbayes.tables.sources.dispatch import convert_frame, frame_kind, read_col
 from panbayes.tables.sources.source import Source
 from panbayes.tables.table import Table
 from panbayes.tables.texts import value_text
+from tests.effort import often
 from tests.tables.databases import PUT
 from tests.tables.lakes import as_delta, as_iceberg
 from tests.tables.strategies import schemas
@@ -118,7 +119,7 @@ frames = st.lists(st.fixed_dictionaries(cells), min_size=1, max_size=8)
 
 
 @every_source
-@settings(max_examples=12)
+@settings(max_examples=often(2, 12))
 @given(rows=frames)
 def test_the_same_values_give_the_same_codes(source: Source, suffix: str, rows: list[dict[str, object]]) -> None:
     frame = frame_of(rows)
@@ -126,7 +127,7 @@ def test_the_same_values_give_the_same_codes(source: Source, suffix: str, rows: 
 
 
 @every_source
-@settings(max_examples=12)
+@settings(max_examples=often(2, 12))
 @given(rows=frames, data=st.data())
 def test_no_value_changes_the_code_of_another(
     source: Source, suffix: str, rows: list[dict[str, object]], data: st.DataObject
@@ -141,7 +142,7 @@ def test_no_value_changes_the_code_of_another(
 
 
 @every_source
-@settings(max_examples=12)
+@settings(max_examples=often(2, 12))
 @given(schema=schemas(), data=st.data())
 def test_a_written_table_is_read_back_to_the_same_codes(
     source: Source, suffix: str, schema: Schema, data: st.DataObject

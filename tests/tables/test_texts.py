@@ -29,6 +29,7 @@ from panbayes.tables.sources.source import Source
 from panbayes.tables.table import Table
 from panbayes.tables.texts import as_text, text_column, value_text
 from panbayes.tables.units import first_records
+from tests.effort import often
 from tests.tables.test_source_contract import FORMS, put
 
 naive = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1))
@@ -103,7 +104,7 @@ FILE_FORMS = [form for form in FORMS if form not in FRAME_FORMS and form.id not 
 
 @pytest.mark.parametrize(("source", "suffix"), FILE_FORMS)
 @pytest.mark.parametrize("kind", TYPED)
-@settings(max_examples=10)
+@settings(max_examples=often(2, 10))
 @given(data=st.data())
 def test_every_file_and_stream_gives_a_value_its_text(
     source: Source, suffix: str, kind: str, data: st.DataObject

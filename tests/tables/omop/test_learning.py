@@ -13,6 +13,7 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.records import read_for
 from panbayes.schema.omop.features import Features, dump_features
 from tests.conftest import Panbayes
+from tests.effort import soak
 from tests.tables.omop.databases import in_duckdb
 from tests.tables.omop.example import features_of, made_up
 
@@ -68,6 +69,7 @@ def test_the_model_does_not_replace_the_features(panbayes: Panbayes, tmp_path: P
     assert Features.load(tmp_path / "features.toml") == features
 
 
+@soak
 def test_a_site_elsewhere_answers_by_letters(panbayes: Panbayes, tmp_path: Path, features: Features) -> None:
     place = in_duckdb(made_up(4, 300), tmp_path)
     people = ("--officer", "mary=officer.pub", "--analyst", "uni=analyst.pub")

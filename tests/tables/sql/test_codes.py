@@ -22,6 +22,7 @@ from panbayes.tables.sources.dispatch import open_source
 from panbayes.tables.sql.dialects.sqlite import Sqlite
 from panbayes.tables.sql.table import UnderSchema
 from panbayes.tables.table import Table
+from tests.effort import often
 from tests.postgres import POSTGRES
 from tests.tables.databases import in_duckdb, in_postgresql, in_sqlite
 from tests.tables.sql import nasty
@@ -38,7 +39,7 @@ def assert_same(address: str, frame: object, schema: Schema) -> None:
         assert found.origin.fit == wanted.origin.fit
 
 
-@settings(max_examples=40)
+@settings(max_examples=often(8, 40))
 @given(nasty.tables(tuple(nasty.TYPES)))
 def test_duckdb_gives_the_codes_of_memory(drawn: tuple[pl.DataFrame, Schema, dict[str, str]]) -> None:
     frame, schema, _ = drawn
@@ -62,7 +63,7 @@ dynamic = (
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=often(8, 40))
 @given(
     st.lists(
         st.tuples(st.sampled_from(nasty.ATTRIBUTES), st.lists(dynamic, min_size=5, max_size=5)), max_size=4, min_size=1

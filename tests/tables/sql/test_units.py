@@ -24,6 +24,7 @@ from panbayes.tables.reading import read_records
 from panbayes.tables.remote import remote_table
 from panbayes.tables.table import Table
 from panbayes.tables.units import first_records
+from tests.effort import often
 from tests.postgres import POSTGRES
 from tests.tables.databases import PUT, in_duckdb, in_sqlite
 
@@ -59,7 +60,7 @@ def multiset(address: object, schema: Schema) -> tuple[Counter[tuple[int, ...]],
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=8)
+@settings(max_examples=often(2, 8))
 @given(drawn=rows, most=st.integers(1, 3))
 def test_no_order_in_which_records_lie_matters(
     engine: str, drawn: list[tuple[str | None, int, int, str]], most: int
@@ -73,7 +74,7 @@ def test_no_order_in_which_records_lie_matters(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=8)
+@settings(max_examples=often(2, 8))
 @given(drawn=rows, most=st.integers(1, 3))
 def test_first_records_are_those_of_the_declared_order(
     engine: str, drawn: list[tuple[str | None, int, int, str]], most: int
@@ -94,7 +95,7 @@ def test_first_records_are_those_of_the_declared_order(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=8)
+@settings(max_examples=often(2, 8))
 @given(drawn=rows, most=st.integers(1, 2))
 def test_counting_keeps_the_records_that_reading_keeps_where_no_order_is_declared(
     engine: str, drawn: list[tuple[str | None, int, int, str]], most: int
