@@ -62,12 +62,19 @@ class Postgres:
         word = f"--pwfile={self._folder / 'word'}"
         how = ["-U", USER, "-A", "scram-sha-256", word, "--no-sync", "-E", "UTF8", "--locale=C"]
         self._run([*before, there / "initdb", "-D", data, *how])
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        options = f"-c listen_addresses=127.0.0.1 -p {port} -k {self._folder} -c fsync=off -c max_connections=40"
         log = self._folder / "log"
-        self._run([*before, there / "pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start"])
+        for left in reversed(range(5)):
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                port: int = probe.getsockname()[1]
+            options = f"-c listen_addresses=127.0.0.1 -p {port} -k {self._folder} -c fsync=off -c max_connections=40"
+            try:
+                self._run([*before, there / "pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start"])
+            except subprocess.CalledProcessError:
+                if not left:  # Somebody else may have taken the port meanwhile, but hardly five times.
+                    raise
+            else:
+                break
         os.environ["PGPASSWORD"] = WORD
         return port
 
