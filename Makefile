@@ -11,7 +11,7 @@ WORKERS ?= 2
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
-	@echo "make test   every test (about 20 minutes on 2 cores)"
+	@echo "make test   every test of an ordinary day (5 minutes on 2 cores); make test ROOM=stream  those of one room"
 	@echo "make lint   ruff, mypy --strict, import contracts, the architecture test"
 	@echo "make help-pages  write anew what the tests compare every --help with"
 	@echo "make bench  speed, as ratios measured in one run"
@@ -20,7 +20,7 @@ help:
 	@echo "make bench-rivals  AIM on real and made tables of many kinds (hours; make peers first)"
 	@echo "make bench-curves  bits of adaptive over epsilon, holders and records (an hour), tables and figures of docs/accuracy.md"
 	@echo "make peers  install dpart, DataSynthesizer, dpmm and real tables into $(PEERS) and $(DPMM), to compare with"
-	@echo "make soak   long fuzz and fault runs"
+	@echo "make soak   everything longer: sweeps, fuzzing, kills, fault runs, mutants (hours)"
 	@echo "make spark  install Spark beside the others, for the tests that need it (and Java)"
 	@echo "make lock   pin the newest dependencies again (needs uv)"
 
@@ -36,8 +36,11 @@ demo: $(READY)
 	@$(BIN)/panbayes demo --output demo-output
 
 # Many tests start the command in a process of its own, which starts faster where bytecode may be kept.
+ROOM ?=
+TESTS = $(if $(ROOM),tests/$(ROOM) "tests/test_docs.py::test_doctests[$(ROOM)]",tests)
+
 test: $(READY)
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
 
 lint: $(READY)
 	@$(BIN)/ruff check .
@@ -92,7 +95,7 @@ bench-curves: $(READY) bench-tables
 	@$(BIN)/python -m bench.curves_page draw
 
 soak: $(READY)
-	@PANBAYES_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/soak
+	@PANBAYES_SOAK=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
 
 spark: $(READY)
 	@echo "installing Spark into $(VENV) (half a gigabyte)"

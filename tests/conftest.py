@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,6 +37,16 @@ FIRST = (
 )
 """What has tests that take long each: begun last, one would run alone where other workers have nothing left to do."""
 
+LONG: Final = 3.0
+"""Seconds that a test of an ordinary day takes at most, but for those of :data:`LONGER`."""
+
+LONGER: Final = (
+    "tests/examples/",  # whole examples, as people run them
+    "tests/test_docs.py",  # pages of documentation, every snippet of them
+    "tests/institutions/test_fault_runs.py",  # runs over real processes in which things break
+)
+"""The exceptions."""
+
 Panbayes = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -46,6 +57,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if not item.get_closest_marker("soak")]
     items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the tests that took too long for an ordinary day: each belongs to soak, or gets faster."""
+    reports = [one for kind in ("passed", "failed") for one in terminalreporter.stats.get(kind, [])]
+    long = {one.nodeid for one in reports if one.duration > LONG and not one.nodeid.startswith(LONGER)}
+    if long and not SOAK:
+        terminalreporter.write_sep("=", f"took more than {LONG:g} seconds")
+        for name in sorted(long):
+            terminalreporter.write_line(name)
 
 
 @pytest.fixture(scope="session", autouse=True)

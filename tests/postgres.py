@@ -25,6 +25,13 @@ def programs() -> Path | None:
     return found[-1].parent if found else Path(on_path).parent if on_path else None
 
 
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
 class Postgres:
     """A server that is started once, and ended with :meth:`end`."""
 
@@ -63,18 +70,16 @@ class Postgres:
         how = ["-U", USER, "-A", "scram-sha-256", word, "--no-sync", "-E", "UTF8", "--locale=C"]
         self._run([*before, there / "initdb", "-D", data, *how])
         log = self._folder / "log"
-        for left in reversed(range(5)):
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                port: int = probe.getsockname()[1]
+        port = 0
+        for left in (4, 3, 2, 1, 0):
+            port = _free_port()
             options = f"-c listen_addresses=127.0.0.1 -p {port} -k {self._folder} -c fsync=off -c max_connections=40"
             try:
                 self._run([*before, there / "pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start"])
+                break
             except subprocess.CalledProcessError:
                 if not left:  # Somebody else may have taken the port meanwhile, but hardly five times.
                     raise
-            else:
-                break
         os.environ["PGPASSWORD"] = WORD
         return port
 

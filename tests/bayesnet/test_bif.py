@@ -16,6 +16,7 @@ from panbayes.bayesnet.network import Network
 from panbayes.errors import InputError
 from tests.bayesnet.brute import random_network, seeds, tricky_schema
 from tests.bayesnet.test_model_file import private_network, statement
+from tests.effort import often
 
 RAIN = """
 network "weather today" { property made = "by hand"; }
@@ -31,7 +32,7 @@ probability ( grass | rain ) {
 """
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(12, 60), deadline=None)
 @given(seeds)
 def test_round_trips_are_exact_with_any_names(seed: int) -> None:
     network = random_network(seed, schema=tricky_schema(seed))

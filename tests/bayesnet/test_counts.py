@@ -23,6 +23,7 @@ from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 from tests.bayesnet.brute import plain_schema, random_network, seeds
+from tests.effort import often
 
 
 def slow_table(table: Table, attributes: tuple[int, ...]) -> NDArray[np.int64]:
@@ -37,7 +38,7 @@ def slow_weight(counts: NDArray[np.int64], records: int) -> int:
     return sum(units)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(12, 60), deadline=None)
 @given(seeds)
 def test_tables_and_weights_agree_with_the_obvious_way(seed: int) -> None:
     table = random_network(seed, attributes=6, largest=5).sample_table(seed % 400, seed)
@@ -58,7 +59,7 @@ every_score = pytest.mark.parametrize("score", scores().values(), ids=lambda sco
 
 
 @every_score
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(8, 40), deadline=None)
 @given(seeds)
 def test_fast_scores_equal_those_from_tables(score: Score, seed: int) -> None:
     table = random_network(seed, schema=plain_schema([2, 3, 2, 4, 2, 2])).sample_table(seed % 300, seed)

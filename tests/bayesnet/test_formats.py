@@ -19,6 +19,7 @@ from panbayes.bayesnet.network import Network, read_bif
 from panbayes.errors import InputError
 from tests.bayesnet.brute import random_network, seeds
 from tests.bayesnet.test_model_file import private_network
+from tests.effort import often
 
 GOLDEN = sorted((Path(__file__).parent / "golden").iterdir())
 
@@ -31,7 +32,7 @@ def promised(network: Factors, chosen: Format) -> Factors:
 
 
 @every_format
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(8, 40), deadline=None)
 @given(seeds)
 def test_values_come_back_to_the_bit(chosen: Format, seed: int) -> None:
     for network in (private_network(seed), random_network(seed)):

@@ -13,6 +13,7 @@ from panbayes.bayesnet.structure import Structure
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.errors import InputError
 from tests.bayesnet.brute import random_network, seeds
+from tests.effort import often
 
 
 def total(counts: Counts, structure: Structure) -> float:
@@ -43,7 +44,7 @@ def arrows(structure: Structure) -> frozenset[tuple[int, int]]:
 
 
 @given(seeds)
-@settings(max_examples=15)
+@settings(max_examples=often(3, 15))
 def test_no_single_move_improves_the_result(seed: int) -> None:
     counts = ExactCounts(random_network(seed % 50, attributes=4).sample_table(300, seed))
     found = hill_climbing(counts, 2)

@@ -25,6 +25,7 @@ from tests.bayesnet.brute import (
     random_network,
     seeds,
 )
+from tests.effort import often
 
 
 def check_all_answers(engine: Engine, whole: FloatArray, evidence: Mapping[int, int], seed: int) -> None:
@@ -55,14 +56,14 @@ def check_all_answers(engine: Engine, whole: FloatArray, evidence: Mapping[int, 
     assert np.all(kept[tuple(drawn)] > 0)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(30, 150), deadline=None)
 @forall(seeds)
 def test_agrees_with_the_joint_distribution(seed: int) -> None:
     network = random_network(seed)
     check_all_answers(network.engine, joint(network), random_evidence(network, seed + 1), seed)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=often(16, 80), deadline=None)
 @forall(seeds)
 def test_agrees_when_every_question_has_its_own_tree(seed: int) -> None:
     network = random_network(seed)
@@ -71,7 +72,7 @@ def test_agrees_when_every_question_has_its_own_tree(seed: int) -> None:
 
 
 @pytest.mark.parametrize("reuse", [True, False])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(8, 40), deadline=None)
 @forall(seeds)
 def test_joints_with_groups_agree_with_the_joint_distribution(reuse: bool, seed: int) -> None:
     """Any network, any grouping of one attribute's values; some groups are empty or impossible."""
@@ -87,7 +88,7 @@ def test_joints_with_groups_agree_with_the_joint_distribution(reuse: bool, seed:
         np.testing.assert_allclose(found, member @ pair, atol=1e-12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(30, 150), deadline=None)
 @forall(seeds)
 def test_cliques_hang_together_each_on_the_smallest_that_can_hold_what_it_shares(seed: int) -> None:
     """By the definition: the cliques with an attribute are connected; no earlier and smaller one has the separator."""

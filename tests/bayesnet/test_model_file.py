@@ -27,6 +27,7 @@ from panbayes.privacy.events import DiscreteGaussian, DiscreteLaplace, Selection
 from panbayes.privacy.statement import PrivacyStatement
 from tests.bayesnet.brute import random_network, seeds, tricky_schema
 from tests.bayesnet.uncertainty.made import replicates
+from tests.effort import often
 
 GOLDEN = Path(__file__).parent / "golden" / "model_v1.json"
 GOLDEN_EVENTS = GOLDEN.with_name("model_v2.json")
@@ -63,7 +64,7 @@ def resealed(change: dict[str, object]) -> bytes:
     return json.dumps({**content, "checksum": seal}).encode()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(12, 60), deadline=None)
 @given(seeds)
 def test_round_trips_are_exact(seed: int) -> None:
     network = private_network(seed)

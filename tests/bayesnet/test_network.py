@@ -17,6 +17,7 @@ from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table
 from tests.bayesnet.brute import all_records, joint, plain_schema, random_network, seeds
+from tests.effort import often
 
 
 @pytest.fixture
@@ -151,7 +152,7 @@ def test_a_table_of_another_schema_is_refused(clinic: Network) -> None:
         clinic.log_prob(other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(12, 60), deadline=None)
 @forall(seeds)
 def test_log_prob_and_classify_agree_with_the_joint(seed: int) -> None:
     network = random_network(seed, attributes=5)

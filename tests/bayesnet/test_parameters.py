@@ -13,6 +13,7 @@ from panbayes.bayesnet.learning.parameters import conditional, fit, fit_tables
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.errors import InputError
 from tests.bayesnet.brute import random_network
+from tests.effort import often
 
 shapes = hnp.array_shapes(min_dims=1, max_dims=3, max_side=4)
 
@@ -54,7 +55,7 @@ def test_infinite_counts_are_refused() -> None:
         conditional(np.array([1, np.inf]))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=often(6, 30), deadline=None)
 @given(st.integers(0, 10_000))
 def test_no_other_tables_are_more_likely(seed: int) -> None:
     """Maximum likelihood: the fitted network beats the one that generated the records, and any mixture with it."""

@@ -36,6 +36,7 @@ from panbayes.exact.score_rounding import (
 )
 from panbayes.tables.counting.count_tables import CountTables, contingencies
 from panbayes.tables.counting.engines import Kernels
+from tests.effort import often
 
 BOTH: tuple[Kernels, ...] = ("numba", "numpy")
 Table = NDArray[np.int64]
@@ -188,7 +189,7 @@ def test_r_does_not_overflow_at_the_largest_size() -> None:
             assert abs(Fraction(float(value)) - expected) <= Fraction(r_error())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(30, 150), deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 40) | st.sampled_from([0, 1, 64, 1000]), st.integers(0, 40) | st.just(1000)),
@@ -285,7 +286,7 @@ def entropy(table: Table) -> float:
     return mutual_information(np.diag(table.ravel()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(12, 60), deadline=None)
 @given(st.data())
 def test_relations_between_scores(data: st.DataObject) -> None:
     shape = data.draw(st.tuples(st.just(2), st.integers(1, 5), st.integers(1, 4)))

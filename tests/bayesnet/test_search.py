@@ -23,6 +23,7 @@ from panbayes.bayesnet.structure import Structure
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.errors import InputError
 from tests.bayesnet.brute import FloatArray, plain_schema, random_network, seeds
+from tests.effort import often
 
 
 class Slow:
@@ -75,7 +76,7 @@ def objective(structure: Structure, counts: Counts) -> float:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(8, 40), deadline=None)
 @given(seeds, st.integers(1, 3))
 def test_greedy_is_the_algorithm_of_the_thesis(seed: int, degree: int) -> None:
     table = random_network(seed, attributes=6, zeros=0).sample_table(400, seed)
@@ -97,7 +98,7 @@ def _tied(found: Structure, expected: Structure, counts: Counts) -> bool:
     return True
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=often(6, 30), deadline=None)
 @given(seeds, st.integers(0, 3))
 def test_penalised_greedy_is_the_algorithm_written_out(seed: int, degree: int) -> None:
     table = random_network(seed, attributes=5, zeros=0).sample_table(300, seed)
@@ -113,7 +114,7 @@ def bic(structure: Structure, counts: Counts) -> float:
     return float(sum(bic_gains(counts, [parents], [child])[0, 0] for child, parents in structure.pairs))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(8, 40), deadline=None)
 @given(seeds)
 def test_chow_liu_is_the_best_of_all_trees(seed: int) -> None:
     """All 125 trees on five attributes, by their Prüfer sequences."""
@@ -160,7 +161,7 @@ def test_every_family_is_scored_once(score: Score) -> None:
     assert len(counts.asked) == 6 + sum((7 - placed) * (placed - 1) for placed in range(2, 7))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=often(4, 20), deadline=None)
 @given(seeds)
 def test_exact_and_table_by_table_counts_lead_to_the_same_structure(seed: int) -> None:
     exact = ExactCounts(random_network(seed, attributes=6, zeros=0).sample_table(300, seed))

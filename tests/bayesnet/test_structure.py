@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from panbayes.bayesnet.structure import Structure
 from panbayes.errors import InputError
+from tests.effort import often
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_what_is_no_structure_is_refused(pairs: tuple[tuple[int, tuple[int, ...]
         Structure(pairs)
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(
     st.integers(1, 7).flatmap(
         lambda n: st.lists(st.lists(st.integers(0, n - 1), max_size=3, unique=True), min_size=n, max_size=n)

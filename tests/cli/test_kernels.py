@@ -14,6 +14,7 @@ import pytest
 import panbayes
 from panbayes.cli.demo.population import clinic_network
 from panbayes.cli.kernels import TOLD, TOLD_ALWAYS
+from tests.effort import soak
 from tests.running import environment
 
 SAMPLE = ("-m", "panbayes", "sample", "model.json", "-n", "3", "-o", "drawn.csv")
@@ -72,6 +73,7 @@ def test_compiling_is_announced_once_on_a_terminal_and_never_again(folder: Path)
     assert "Compiling" not in on_a_terminal(*SAMPLE, folder=folder, more=more)
 
 
+@soak
 def test_a_service_without_a_home_on_a_read_only_system_works(folder: Path, read_only: dict[str, str]) -> None:
     shown = on_a_terminal(*SAMPLE, folder=folder, more={**read_only, "COLUMNS": "200"})
     assert TOLD_ALWAYS in shown
@@ -87,6 +89,7 @@ print(len(network.sample(3, seed=1)))
 """
 
 
+@soak
 @pytest.mark.parametrize("first", ["", "import numba"])
 def test_the_library_works_on_a_read_only_system_without_a_home(
     first: str, folder: Path, read_only: dict[str, str]
@@ -103,6 +106,7 @@ def test_the_library_works_on_a_read_only_system_without_a_home(
     assert not list((folder / "temporary").iterdir())
 
 
+@soak
 def test_a_read_only_installation_keeps_kernels_in_the_users_cache(folder: Path, read_only: dict[str, str]) -> None:
     more = {**read_only, "XDG_CACHE_HOME": str(folder / "home"), "COLUMNS": "200"}
     assert TOLD in on_a_terminal(*SAMPLE, folder=folder, more=more)

@@ -21,6 +21,7 @@ from panbayes.errors import InputError
 from panbayes.stream.ids.feeding import stream_formats
 from panbayes.stream.laws.registry import law_kinds
 from tests.conftest import Panbayes
+from tests.effort import some
 from tests.running import default_signals
 
 PLANTED = "84215077"
@@ -242,7 +243,7 @@ def feeder(folder: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", some([signal.SIGINT, signal.SIGTERM, signal.SIGKILL], 1))
 def test_an_interrupted_feed_says_nothing_and_leaves_a_state(panbayes: Panbayes, opened: Path, number: int) -> None:
     process = feeder(opened.parent)
     second = panbayes("stream", "feed", "s.state", stdin=f"{PLANTED}\n")

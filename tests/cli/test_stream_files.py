@@ -24,6 +24,7 @@ from panbayes.stream.estimator import DensityEstimator
 from panbayes.stream.ids.feeding import batches
 from panbayes.stream.state.inspection import inspect_state
 from tests.cli.test_stream import Here, here
+from tests.effort import some
 from tests.running import default_signals, environment
 
 __all__ = ["here"]
@@ -164,7 +165,7 @@ def test_a_damaged_parquet_page_is_no_bug(here: Here, exact: Path) -> None:
         list(batches(str(exact.parent / "in.parquet")))
 
 
-@pytest.mark.parametrize("command", [["info"], ["estimate"], ["estimate", "--json"], ["feed"]])
+@pytest.mark.parametrize("command", some([["info"], ["estimate"], ["estimate", "--json"], ["feed"]], 2))
 def test_a_full_output_device_is_no_bug_and_loses_no_release(exact: Path, command: list[str]) -> None:
     with Path("/dev/full").open("w") as full, (exact.parent / "in").open("w+") as empty:
         done = subprocess.run(
@@ -207,7 +208,9 @@ def wait_until_read(process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.005)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", some([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], 1), ids=lambda number: number.name
+)
 def test_an_interrupted_feed_applies_the_whole_lines_it_has_read(states: list[Path], number: signal.Signals) -> None:
     """Within the second that a batch may wait: they were read, and not yet handed over."""
     assert any(after_interruption(state, number) == {5, 6} for state in states)
@@ -270,7 +273,7 @@ run()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", some([signal.SIGINT, signal.SIGTERM], 1), ids=lambda number: number.name)
 def test_a_second_signal_during_the_flush_loses_nothing(states: list[Path], number: signal.Signals) -> None:
     """What was fed before stays, what was read until the first signal counts, and the file is whole."""
     assert any(after_two_signals(state, number) == {1, 2, 5, 6} for state in states)

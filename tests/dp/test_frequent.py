@@ -23,6 +23,7 @@ from panbayes.errors import InputError
 from panbayes.exact.tails import laplace_tail_above, least_rare
 from panbayes.privacy.adjacency import Adjacency, TableSensitivity
 from panbayes.privacy.events import DiscreteLaplace
+from tests.effort import some
 
 FALSE_ALARM = 1e-9
 """Each statistical test of true randomness fails by chance with at most this probability."""
@@ -176,7 +177,7 @@ def test_what_is_released_is_sorted_by_count_and_text_and_nothing_else() -> None
     counts = {"x": 400, "b": 900, "a": 900, "rare": 1, "z": 50_000}
     event = DiscreteLaplace(Fraction(1, 2**20), 1)  # noise that is zero, but for an event of probability exp(−2²⁰)
     expected = (("z", 50_000), ("a", 900), ("b", 900), ("x", 400))
-    for order in itertools.permutations(counts):
+    for order in some(itertools.permutations(counts), 10):
         found = frequent_values(
             order, np.array([counts[v] for v in order]), event=event, threshold=100, noise=SecureNoise()
         )

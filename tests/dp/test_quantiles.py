@@ -19,7 +19,7 @@ from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.classes.pure import Pure
-from tests.effort import often, some
+from tests.effort import often, soak, some
 
 FALSE_ALARM = 1e-9
 CELLS = 3
@@ -107,6 +107,7 @@ def test_scores_that_would_round_are_our_own_mistake() -> None:
         edge_sensitivity(Fraction(1), adjacency="replace")
 
 
+@soak
 @pytest.mark.parametrize("factor", [Fraction(7, 10), Fraction(1), Fraction(13, 10)])
 def test_edges_are_drawn_at_the_scale_and_at_no_other(factor: Fraction) -> None:
     """The law of the choice fits the scale that is claimed, and none that is 30 % off."""

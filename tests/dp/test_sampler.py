@@ -39,7 +39,7 @@ from panbayes.dp.sampler import (
     system_words,
     uniform_below,
 )
-from tests.effort import soak
+from tests.effort import soak, some
 
 FALSE_ALARM = 1e-11
 """Each statistical test of true randomness fails by chance with at most this probability."""
@@ -358,7 +358,7 @@ def test_what_falls_has_its_scale_and_no_other(scale: Fraction) -> None:
         assert p_value_at(scale * wrong) < FALSE_ALARM
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(250)])
+@pytest.mark.parametrize("scale", some([Fraction(1, 2), Fraction(3), Fraction(250)], 1))
 def test_noise_is_distributed_as_that_of_opendp(scale: Fraction) -> None:
     # OpenDP's exact sampler as the other sample; a scale 10 % off must be told apart.
     edges = bins(scale, mass=0.04)

@@ -15,6 +15,7 @@ from panbayes.reproduce.drawing import draw
 from panbayes.reproduce.experiment import Cell, Experiment, Verdict, cell_seed, experiments
 from panbayes.reproduce.results import Results, Row, Value, csv_text, parse_csv
 from panbayes.reproduce.running import Run
+from tests.effort import some
 
 FIGURES = {
     "FIG_sample_size_bound_dwork",
@@ -205,7 +206,7 @@ def test_every_claim_is_turned_round() -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "number", "confirmed", "change"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
+@pytest.mark.parametrize(("name", "number", "confirmed", "change"), some(CASES, 15))
 def test_a_verdict_follows_from_the_results(
     name: str, number: int, confirmed: bool, change: Callable[[dict[str, Value]], Row]
 ) -> None:
@@ -245,7 +246,7 @@ def test_a_verdict_fails_with_any_part_of_its_sentence(
     assert told.reason
 
 
-@pytest.mark.parametrize("name", list(experiments()))
+@pytest.mark.parametrize("name", some(experiments(), 3))
 def test_pictures_are_drawn(name: str, tmp_path: Path) -> None:
     for picture in experiments()[name].pictures:
         picture_file, drawing = (tmp_path / file for file in draw(picture, found(name), tmp_path))

@@ -338,6 +338,7 @@ def test_a_partition_is_one_of_three_and_for_experiments_with_holders(tmp_path: 
 GET = "get the archive from https://archive.ics.uci.edu/"
 
 
+@soak
 def test_without_its_data_an_experiment_says_how_to_get_them(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("encounter_id\n1\n")
     for file, told in (("absent.zip", "cannot be read (no such file"), ("other.csv", "its sha256 differs")):

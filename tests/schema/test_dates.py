@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from panbayes.errors import InputError
 from panbayes.schema.dates import DATE, MONTH, QUARTER, TIME, WEEK, YEAR, Moment, Shape, declared_shape, write_moment
+from tests.effort import often
 
 DAYS = (("d",),)
 
@@ -72,7 +73,7 @@ FORMATS = [
 
 
 @given(st.sampled_from(FORMATS), st.dates(dt.date(1969, 1, 1), dt.date(2068, 12, 31)), st.integers(0, 86_399))
-@settings(max_examples=300)
+@settings(max_examples=often(60, 300))
 def test_what_is_written_in_a_format_is_read_back(form: str, day: dt.date, second: int) -> None:
     shape = declared_shape(form, DAYS)
     text = write_moment(day, second, form)

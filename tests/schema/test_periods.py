@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from panbayes.errors import InputError
 from panbayes.schema.dates import Moment
 from panbayes.schema.periods import PERIODS, Ages, Periods
+from tests.effort import often
 
 CALENDARS = [name for name in PERIODS if name not in ("weekday", "hour")]
 
@@ -29,7 +30,7 @@ def label_of(name: str, day: dt.date) -> str:
 
 
 @given(st.sampled_from(CALENDARS), st.dates(), st.integers(0, 400))
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 def test_every_day_falls_into_the_period_of_its_name(name: str, first: dt.date, span: int) -> None:
     last = min(first.toordinal() + span, dt.date.max.toordinal())
     domain = Periods(name, (first.isoformat(), dt.date.fromordinal(last).isoformat()))
@@ -45,7 +46,7 @@ def test_every_day_falls_into_the_period_of_its_name(name: str, first: dt.date, 
 
 
 @given(st.sampled_from(CALENDARS), st.dates(), st.integers(0, 400))
-@settings(max_examples=100)
+@settings(max_examples=often(20, 100))
 def test_the_days_of_a_code_are_those_that_have_it(name: str, first: dt.date, span: int) -> None:
     last = min(first.toordinal() + span, dt.date.max.toordinal())
     domain = Periods(name, (first.isoformat(), dt.date.fromordinal(last).isoformat()))
@@ -83,7 +84,7 @@ def completed(birth: dt.date, at: dt.date) -> int:
 
 
 @given(st.dates(dt.date(1900, 1, 1), dt.date(2040, 1, 1)), st.integers(0, 50_000))
-@settings(max_examples=300)
+@settings(max_examples=often(60, 300))
 def test_ages_are_completed_years(at: dt.date, days: int) -> None:
     birth = at - dt.timedelta(days=days)
     age = completed(birth, at)

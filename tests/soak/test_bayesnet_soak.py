@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -15,8 +13,9 @@ from tests.bayesnet.test_bif import mutate_bif
 from tests.bayesnet.test_formats import mutate
 from tests.bayesnet.test_inference import check_all_answers
 from tests.bayesnet.test_model_file import mutate_model
+from tests.effort import soak
 
-pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="long: set PANBAYES_SOAK=1")
+pytestmark = soak
 
 
 @pytest.mark.parametrize("start", range(0, 20_000, 2_000))

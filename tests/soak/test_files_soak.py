@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.effort import soak
 from tests.tables.file_fuzz import run
 from tests.tables.test_csv_records import TABLES, read_every_file, replace_every_line
 
-pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="long: set PANBAYES_SOAK=1")
+pytestmark = soak
 
 
 @pytest.mark.parametrize("start", range(0, 60_000, 3_000))

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import soak
 from tests.institutions.decoders import fuzz, readers
 from tests.institutions.fault_run import CARRIERS
 from tests.institutions.many_runs import many_runs
 from tests.institutions.test_decoders import NAMES
 
-pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="a long run: set PANBAYES_SOAK=1")
+pytestmark = soak
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,9 @@ from tests.consortium.holder.test_kill import outcome
 from tests.consortium.holder.test_kill_proposals import outcome as outcome_of_proposal
 from tests.consortium.holder.test_migration import migrating
 from tests.consortium.protocol.test_messages import fuzz
+from tests.effort import soak
 
-pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="a long run: set PANBAYES_SOAK=1")
+pytestmark = soak
 
 
 @pytest.mark.parametrize("seed", range(10))

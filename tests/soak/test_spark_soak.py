@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from tests.cli.test_lake_sources import SCHEMA
+from tests.effort import soak
 from tests.running import environment
 from tests.spark_here import needs_spark
 
-pytestmark = pytest.mark.skipif("PANBAYES_SOAK" not in os.environ, reason="long: set PANBAYES_SOAK=1")
+pytestmark = soak
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +14,9 @@ from panbayes.stream.estimator import DensityEstimator
 from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.feeding import batches
 from tests.conftest import ROOT
+from tests.effort import soak
 
-pytestmark = pytest.mark.skipif(not os.environ.get("PANBAYES_SOAK"), reason="long: set PANBAYES_SOAK=1 (make soak)")
+pytestmark = soak
 
 
 @pytest.mark.parametrize("seed", range(4))

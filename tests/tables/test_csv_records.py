@@ -22,7 +22,7 @@ from panbayes.schema.schema import Schema
 from panbayes.tables.sources import csv_lines
 from panbayes.tables.sources.dispatch import read_columns, read_frame
 from panbayes.tables.table import Table
-from tests.effort import often
+from tests.effort import often, soak
 
 Row = tuple[str | None, ...]
 NAMES = "abcdefgh"
@@ -149,7 +149,7 @@ def replace_every_line(fields: int, lines: list[str], place: Path, places: Seque
                 ], changed[at]
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(lines=st.lists(st.binary(max_size=12), min_size=1, max_size=4), places=st.sets(st.integers(0, 19), min_size=4))
 def test_many_spoilt_records_change_no_sound_one(lines: list[bytes], places: set[int]) -> None:
     table = [f"{i},x,y".encode() for i in range(20)]
@@ -190,7 +190,7 @@ def test_a_value_with_line_breaks_is_one_value(place: Path) -> None:
     assert rows == [(str(i), note if i % 3 else "plain", str(i)) for i in range(60_000)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(60, 300))
 @given(
     cells=st.lists(
         st.tuples(*[st.text('a",\n é', max_size=6)] * 4).filter(lambda row: any(row)), min_size=1, max_size=5
@@ -262,6 +262,7 @@ def test_a_spoilt_record_is_counted_and_refuses_nothing(name: str, at: int, tmp_
         assert Table.read(path, SEXES).codes.T.tolist() == expected
 
 
+@soak
 def test_a_wide_header_is_read_in_time(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(",".join(f"c{i}" for i in range(20_000)) + "\n" + "1," * 19_999 + "1\n")
@@ -278,7 +279,7 @@ def test_no_records_are_no_error_where_their_number_is_private(tmp_path: Path) -
         assert (table.records, table.codes.shape) == (0, (1, 0))
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(body=st.text('ab",\n', max_size=30), fields=st.integers(1, 3), block=st.integers(0, 9), piece=st.integers(1, 9))
 @example(body='a,"b\nb"\nc,d\n', fields=2, block=0, piece=3)
 @example(body='a,"b\nb"\n"c,\nd",e\n', fields=2, block=4, piece=6)

@@ -24,7 +24,7 @@ from panbayes.tables.sources import csv_lines
 from panbayes.tables.sources.compression import COMPRESSED
 from panbayes.tables.sources.dispatch import open_source, read_columns, read_frame
 from panbayes.tables.sources.file import ENCODINGS, File
-from tests.effort import soak
+from tests.effort import often, soak
 from tests.tables.test_csv_records import by_the_rules
 
 
@@ -238,7 +238,7 @@ def test_a_compressed_parquet_file_is_to_be_unpacked(tmp_path: Path) -> None:
         read_frame(tmp_path / "t.parquet.gz", argument="t")
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(body=st.text('ab",\n', max_size=40), fields=st.integers(1, 3), piece=st.integers(1, 6), most=st.integers(6, 12))
 @example(body='"\nabcdefgh\n"\n', fields=1, piece=3, most=8)
 @example(body='a,"b\nb\nb,"\n', fields=2, piece=6, most=6)

@@ -26,6 +26,7 @@ from panbayes.tables.codes import code_type
 from panbayes.tables.decoding import decode_column, value_draws
 from panbayes.tables.encoding import encode_column, encode_values
 from panbayes.tables.table import Table
+from tests.effort import often
 
 BETWEEN = {
     "year": ("1999", "2001"),
@@ -94,7 +95,7 @@ odd = st.one_of(
     st.sampled_from([*domains(), *domains("%d.%m.%Y %H")[-3:], *domains("%d.%m.%Y")]),
     st.sampled_from(FURTHER),
 )
-@settings(max_examples=400)
+@settings(max_examples=often(80, 400))
 def test_every_text_gets_the_code_the_rules_give(
     texts: list[str | None], plain: Attribute, further: dict[str, str]
 ) -> None:
@@ -121,7 +122,7 @@ codes = st.one_of(
     st.sampled_from(["icd9-chapters", "icd10-chapters", "atc-groups"]),
     st.sampled_from(FURTHER),
 )
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 def test_every_code_goes_to_its_group(texts: list[str | None], name: str, further: dict[str, str]) -> None:
     attribute = with_further(Attribute("x", mapping=name), further)
     found = encode_column(pl.Series(texts, dtype=pl.String), attribute, ("NA", "?"))
@@ -182,7 +183,7 @@ def test_dates_get_the_same_codes_in_every_kind_of_column(attribute: Attribute) 
     st.sampled_from(FURTHER),
     st.data(),
 )
-@settings(max_examples=300)
+@settings(max_examples=often(60, 300))
 def test_whatever_is_drawn_encodes_to_its_code(plain: Attribute, further: dict[str, str], data: st.DataObject) -> None:
     attribute = with_further(plain, further) if not plain.categories else plain
     drawn = data.draw(st.lists(st.integers(0, attribute.size - 1), min_size=1, max_size=20))

@@ -24,6 +24,7 @@ from panbayes.tables.draft_choice import BINS
 from panbayes.tables.draft_summary import KEPT, ColumnSummary
 from panbayes.tables.sources.batch import Column
 from panbayes.tables.table import Table
+from tests.effort import often
 
 
 def drafted(frame: pl.DataFrame, *, other: tuple[str, ...] = (), unit: Unit | None = None) -> Schema:
@@ -366,7 +367,7 @@ def test_schemas_alone_load_nothing_that_reads_data() -> None:
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=often(12, 60))
 def test_a_table_fits_its_own_draft(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 30))
     kinds = {

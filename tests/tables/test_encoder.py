@@ -19,6 +19,7 @@ from panbayes.tables import encoder
 from panbayes.tables.encoder import MISSING, OUTSIDE, OWN, BatchEncoder
 from panbayes.tables.encoding import EARLIER, Encoded, encode_column, encode_values
 from panbayes.tables.sources.batch import Batch, Column
+from tests.effort import often
 from tests.tables.strategies import anything, attributes
 
 MARKERS = ("?", "NA", "7")
@@ -96,7 +97,7 @@ def test_a_column_of_any_type_has_the_codes_of_its_values(name: str, attribute: 
 
 
 @given(anything, attributes(), st.integers(1, 30), st.integers(1, 4), st.sampled_from(["plain", "dictionary"]))
-@settings(max_examples=150)
+@settings(max_examples=often(30, 150))
 def test_any_values_in_any_batches_have_the_same_codes(
     values: pl.Series, attribute: Attribute, size: int, times: int, kind: str
 ) -> None:

@@ -22,6 +22,7 @@ from panbayes.tables.encoding import EARLIER, Rules, encode_column, encode_value
 from panbayes.tables.numbers import as_numbers
 from panbayes.tables.table import Table
 from panbayes.tables.texts import value_text
+from tests.effort import often
 from tests.tables.strategies import anything, attributes, numbers, schemas
 
 TODAY = Rules()
@@ -78,7 +79,7 @@ MARKERS = ("?", "NA", "1", "true")
 
 
 @given(anything, attributes(), st.sampled_from([Rules(), EARLIER]))
-@settings(max_examples=300)
+@settings(max_examples=often(60, 300))
 def test_any_value_gets_the_code_the_rules_give(values: pl.Series, attribute: Attribute, rules: Rules) -> None:
     codes = encode_column(values, attribute, MARKERS, rules=rules)
     assert codes.shape == (values.len(),)
@@ -179,7 +180,7 @@ def comma_number(text: str) -> float | None:
         max_size=30,
     )
 )
-@settings(max_examples=300)
+@settings(max_examples=often(60, 300))
 def test_a_decimal_comma_is_read_value_by_value(texts: list[str]) -> None:
     values = pl.Series(texts, dtype=pl.String)
     plain = as_numbers(values).to_list()

@@ -18,6 +18,7 @@ from panbayes.tables.codes import code_type
 from panbayes.tables.counting.engines import Kernels
 from panbayes.tables.marks import KEYS, RecordSums, attribute_order, mark_of, sorted_digest, sorted_mark
 from panbayes.tables.table import Table
+from tests.effort import often
 
 WORD = 2**64
 
@@ -74,7 +75,7 @@ def test_marks_that_were_stored_are_found_by_every_later_version() -> None:
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=often(12, 60))
 def test_records_and_attributes_come_in_any_order(data: st.DataObject) -> None:
     attributes, records = data.draw(st.integers(1, 6)), data.draw(st.integers(0, 12))
     codes = np.array(

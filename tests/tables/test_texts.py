@@ -71,7 +71,7 @@ def texts_of(values: Sequence[object]) -> list[str | None]:
 
 
 @pytest.mark.parametrize("kind", TYPED)
-@settings(max_examples=60)
+@settings(max_examples=often(12, 60))
 @given(data=st.data())
 def test_a_typed_column_writes_every_value_as_if_it_stood_alone(kind: str, data: st.DataObject) -> None:
     dtype, cell = TYPED[kind]
@@ -84,7 +84,7 @@ def test_a_typed_column_writes_every_value_as_if_it_stood_alone(kind: str, data:
 
 @pytest.mark.parametrize("source", FRAMES, ids=lambda source: source.name)
 @pytest.mark.parametrize("kind", TYPED)
-@settings(max_examples=25)
+@settings(max_examples=often(5, 25))
 @given(data=st.data())
 def test_every_frame_gives_a_value_its_text(source: Source, kind: str, data: st.DataObject) -> None:
     dtype, cell = TYPED[kind]
@@ -194,7 +194,7 @@ anything = st.one_of(
 
 
 @given(anything)
-@settings(max_examples=500)
+@settings(max_examples=often(100, 500))
 def test_no_value_is_without_a_text_that_a_file_could_hold(value: object) -> None:
     text = value_text(value)
     assert text is None or text.encode("utf-8").decode("utf-8") == text
@@ -288,7 +288,7 @@ def pandas_columns(values: list[object]) -> list[pd.Series[Any]]:
     return ways
 
 
-@settings(max_examples=50)
+@settings(max_examples=often(10, 50))
 @given(
     values=st.one_of(
         st.lists(likely, min_size=1, max_size=6),
@@ -347,7 +347,7 @@ def test_ids_are_exact_texts_without_blanks_around_them() -> None:
     assert first_records(pl.Series([[1], [2], [1]]), 1)[1] == 2
 
 
-@settings(max_examples=40)
+@settings(max_examples=often(8, 40))
 @given(
     ids=st.lists(st.integers(0, 3) | st.sampled_from(["1", " 1", "2 ", 1.0, 2.5, None, Decimal(1)]), min_size=1),
     place=st.integers(0, 100),

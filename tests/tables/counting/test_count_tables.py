@@ -31,6 +31,7 @@ from panbayes.tables.counting.count_tables import (
 from panbayes.tables.counting.engines import ENVIRONMENT, Kernels, choose_kernels
 from panbayes.tables.counting.limits import cells
 from panbayes.tables.table import Table
+from tests.effort import often
 
 BOTH: tuple[Kernels, ...] = ("numba", "numpy")
 
@@ -90,7 +91,7 @@ def test_many_sets_at_once(
         np.testing.assert_array_equal(tables[attributes], brute_force(codes, sizes, attributes))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(12, 60), deadline=None)
 @given(data=st.data())
 def test_kernels_agree(data: st.DataObject) -> None:
     sizes = tuple(data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=6)))

@@ -20,6 +20,7 @@ from panbayes.schema.schema import Unit
 from panbayes.tables.remote import remote_table
 from panbayes.tables.sources.dispatch import open_source, read_frame
 from panbayes.tables.table import Table
+from tests.effort import some
 from tests.postgres import POSTGRES
 from tests.tables.omop.databases import in_duckdb, in_postgresql, written
 from tests.tables.omop.example import COHORTS, features_of, made_up
@@ -50,7 +51,7 @@ def codes_of(features: Features, history: History) -> list[tuple[int, ...]]:
     return sorted(tuple(one.labels.index(label) for one, label in zip(attributes, row, strict=True)) for row in rows)
 
 
-@pytest.mark.parametrize("cohort", COHORTS)
+@pytest.mark.parametrize("cohort", some(COHORTS, 2))
 def test_codes_are_those_of_plain_python(place: str, cohort: str, history: History, tmp_path: Path) -> None:
     features = features_of(cohort)
     table = Table.read(f"{place}&features={written(features, tmp_path)}", features.schema)

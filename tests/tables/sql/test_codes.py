@@ -47,7 +47,7 @@ def test_duckdb_gives_the_codes_of_memory(drawn: tuple[pl.DataFrame, Schema, dic
         assert_same(in_duckdb(frame, Path(folder) / "t"), frame, schema)
 
 
-@settings(max_examples=25)
+@settings(max_examples=often(5, 25))
 @given(nasty.tables(tuple(name for name, kind in nasty.TYPES.items() if kind.declared)))
 def test_postgresql_gives_the_codes_of_memory(drawn: tuple[pl.DataFrame, Schema, dict[str, str]]) -> None:
     frame, schema, declared = drawn

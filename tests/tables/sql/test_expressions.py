@@ -10,6 +10,7 @@ from sqlglot import exp
 from panbayes.tables.sql.dialects.duckdb import DUCKDB
 from panbayes.tables.sql.expressions import choice, lookup, stepped
 from panbayes.tables.sql.kinds import Integers, Value
+from tests.effort import often
 
 CONNECTION = duckdb.connect()
 
@@ -24,14 +25,14 @@ numbers = st.lists(st.integers(0, 9), min_size=1, max_size=60) | st.integers(0, 
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(12, 60))
 @given(numbers, numbers)
 def test_a_number_is_chosen_by_its_place(one: list[int], other: list[int]) -> None:
     chosen = one + other
     assert values(choice(exp.column("x"), chosen), 0, len(chosen)) == chosen
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(12, 60))
 @given(st.dictionaries(st.integers(-20, 40), st.integers(0, 5), max_size=40), st.integers(0, 5))
 def test_the_last_step_at_or_below_a_value_counts(steps: dict[int, int], base: int) -> None:
     found = stepped(exp.column("x"), sorted(steps.items()), base, Integers(), DUCKDB)
@@ -39,7 +40,7 @@ def test_the_last_step_at_or_below_a_value_counts(steps: dict[int, int], base: i
     assert values(found, -25, 45) == wanted
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(12, 60))
 @given(st.dictionaries(st.integers(-20, 40), st.integers(0, 5), min_size=1, max_size=40))
 def test_a_point_is_found_and_nothing_else(points: dict[int, int]) -> None:
     known: dict[Value, int] = dict(points.items())
