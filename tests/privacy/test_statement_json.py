@@ -120,23 +120,6 @@ def test_a_statement_with_more_or_less_in_it_is_refused() -> None:
             PrivacyStatement.from_json(found, argument="x")
 
 
-@pytest.mark.parametrize(
-    ("composition", "kept"),
-    [
-        (BARE, False),
-        (KEPT, True),
-        (Sequential(()), False),
-        (Sequential((BARE, KEPT)), True),
-        (Sequential((BARE, BARE)), False),
-        (Parallel((KEPT, BARE), "add-remove"), True),
-        (Group(BARE, 2), False),
-        (PostProcessed(Group(KEPT, 2), "learning"), True),
-    ],
-)
-def test_a_statement_knows_whether_any_parameters_were_kept(composition: Composition, kept: bool) -> None:
-    assert PrivacyStatement("record", "replace", composition).has_events is kept
-
-
 def test_the_lines_say_what_a_group_comes_to_and_that_nothing_was_public() -> None:
     made = PrivacyStatement("person", "add-remove", Group(Sequential((BARE, KEPT)), 3), versions={"z": "1", "a": "2"})
     assert made.lines() == [

@@ -81,11 +81,6 @@ class PrivacyStatement:
         return loss_of(self.composition, measure=CLASSES[tag])
 
     @property
-    def has_events(self) -> bool:
-        """Whether any step is kept with its parameters."""
-        return _has_events(self.composition)
-
-    @property
     def headline(self) -> str:
         """What is promised, as people compare it: the ε, or the (ε, δ) of a note that the total loss does imply."""
         return str(self.loss) if self._implied is None else show_pair(*self._implied)
@@ -200,16 +195,6 @@ def _implies(loss: Loss, epsilon: Fraction, delta: Fraction) -> bool:
         return loss.implies(grant(epsilon, delta=delta))
     except InputError:
         return False
-
-
-def _has_events(node: Composition) -> bool:
-    match node:
-        case Step():
-            return node.event is not None
-        case Sequential() | Parallel():
-            return any(_has_events(part) for part in node.parts)
-        case Group() | PostProcessed():
-            return _has_events(node.part)
 
 
 def _damaged(argument: str, what: str) -> InputError:

@@ -3,20 +3,19 @@
 One object: ``format`` and ``version``; ``schema`` (the TOML text that a schema file would hold, and its hash);
 ``structure`` (child and parents by name, in order); ``tables`` (one flat list per attribute in schema order, parents
 first and the child running fastest); ``privacy`` (the statement, or null where none is made); ``about`` (a few words);
-``error`` (what else the measurements would allow, :mod:`panbayes.bayesnet.formats.replicates_json`; where that is not
-known the file has no such field); ``receipts`` (what holders signed, :mod:`panbayes.bayesnet.receipts`; where nobody
-did the file has no such field, and where it has, ``error`` may be null); ``checksum``, the sha256 of the canonical
-encoding of all the others. White space does not matter, every value does. The checksum finds accidents, not forgeries:
-whoever edits a file on purpose can compute a new one.
+``error`` (what else the measurements would allow, :mod:`panbayes.bayesnet.formats.replicates_json`, or null where that
+is not known); ``receipts`` (what holders signed, :mod:`panbayes.bayesnet.receipts`, or null where nobody did);
+``checksum``, the sha256 of the canonical encoding of all the others. White space does not matter, every value does. The
+checksum finds accidents, not forgeries: whoever edits a file on purpose can compute a new one.
 
-Numbers are written in the shortest form that reads back to the same double, so saving and loading is exact. A file
-of a newer version is refused; readers for every older version stay here.
+Numbers are written in the shortest form that reads back to the same double, so saving and loading is exact. A file of
+another version is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -33,9 +32,7 @@ from panbayes.schema.schema import Schema, dump_schema
 __all__ = ["FORMAT", "MODEL", "VERSION", "decode_factors", "encode_factors"]
 
 FORMAT: Final = "panbayes network"
-VERSION: Final = 4
-"""Version 2 keeps the events of the privacy statement's steps, version 3 the error, version 4 receipts; a network is
-written as the first version that can hold it."""
+VERSION: Final = 1
 
 MAX_BYTES: Final = 1 << 31
 
@@ -67,42 +64,17 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     tables: list[list[float]]
     privacy: dict[str, object] | None
     about: dict[str, str]
+    error: ReplicatesPart | None
+    receipts: Receipts | None
 
 
 class _File(_Body, forbid_unknown_fields=True):
     checksum: str
 
 
-class _BodyWithError(_Body, forbid_unknown_fields=True):
-    error: ReplicatesPart
-
-
-class _FileWithError(_BodyWithError, forbid_unknown_fields=True):
-    checksum: str
-
-
-class _BodyWithReceipts(_Body, forbid_unknown_fields=True):
-    error: ReplicatesPart | None
-    receipts: Receipts
-
-
-class _FileWithReceipts(_BodyWithReceipts, forbid_unknown_fields=True):
-    checksum: str
-
-
-_Read: TypeAlias = _File | _FileWithError | _FileWithReceipts
-_FILES: Final[dict[int, type[_Read]]] = {1: _File, 2: _File, 3: _FileWithError, 4: _FileWithReceipts}
-
-
 def _checksum(body: _Body) -> str:
-    fields = [getattr(body, name) for name in _fields(body)]
+    fields = [getattr(body, name) for name in _Body.__struct_fields__]
     return hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()
-
-
-def _fields(body: _Body) -> tuple[str, ...]:
-    """Name everything but the checksum, in the order in which it is written."""
-    kinds: tuple[type[_Body], ...] = (_BodyWithReceipts, _BodyWithError, _Body)
-    return next(kind.__struct_fields__ for kind in kinds if isinstance(body, kind))
 
 
 def encode_factors(network: Factors) -> bytes:
@@ -110,33 +82,21 @@ def encode_factors(network: Factors) -> bytes:
     names = network.schema.names
     body = _Body(
         format=FORMAT,
-        version=_version(network),
+        version=VERSION,
         schema=_Schema(network.schema.hash, dump_schema(network.schema)),
         structure=[_Pair(names[child], [names[p] for p in parents]) for child, parents in network.structure.pairs],
         tables=[table.ravel().tolist() for table in network.tables],
         privacy=None if network.privacy is None else network.privacy.to_json(),
         about=dict(network.about),
+        error=None if network.error is None else write_replicates(network.error),
+        receipts=network.receipts,
     )
-    parts = {name: getattr(body, name) for name in _Body.__struct_fields__}
-    error = None if network.error is None else write_replicates(network.error)
-    if network.receipts is not None:
-        body = _BodyWithReceipts(**parts, error=error, receipts=network.receipts)
-    elif error is not None:
-        body = _BodyWithError(**parts, error=error)
     lines = [
         f'"{name}": {_lines(getattr(body, name)) if name in ("structure", "tables") else _text(getattr(body, name))}'
-        for name in _fields(body)
+        for name in _Body.__struct_fields__
     ]
     lines.append(f'"checksum": "{_checksum(body)}"')
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
-
-
-def _version(network: Factors) -> int:
-    if network.receipts is not None:
-        return 4
-    if network.error is not None:
-        return 3
-    return 2 if network.privacy is not None and network.privacy.has_events else 1
 
 
 def _text(value: object) -> str:
@@ -152,15 +112,13 @@ def decode_factors(data: bytes, *, source: str = "model") -> Factors:
     header = _decoded(data, _Header, source)
     if header.format != FORMAT:
         raise InputError(source, found="is not a panbayes model", remedy="give a file written by panbayes learn")
-    if header.version > VERSION:
+    if header.version != VERSION:
         raise InputError(
             source,
-            found=f"was written as version {header.version} of the format",
-            remedy=f"this panbayes reads up to version {VERSION}; install a newer one",
+            found=f"has version {header.version} of the format",
+            remedy=f"this panbayes reads version {VERSION}: learn the model again",
         )
-    if header.version < 1:
-        raise _damaged(source, "has an impossible version")
-    file = _decoded(data, _FILES[header.version], source)
+    file = _decoded(data, _File, source)
     if file.checksum != _checksum(file):
         raise _damaged(source, "does not match its own checksum: it was edited or damaged")
     return _network(file, source)
@@ -177,7 +135,7 @@ def _damaged(source: str, found: str) -> InputError:
     return InputError(source, found=found, remedy="use the file as panbayes wrote it, or learn the model again")
 
 
-def _network(file: _Read, source: str) -> Factors:
+def _network(file: _File, source: str) -> Factors:
     """Rebuild the value; the checksum held, so what fails here was written by something else than panbayes."""
     schema = Schema.parse(file.schema.toml, source=source)
     if schema.hash != file.schema.hash:
@@ -199,10 +157,8 @@ def _network(file: _Read, source: str) -> Factors:
                 raise _damaged(source, f'holds a table of "{schema.attributes[child].name}" of the wrong size')
             tables.append(np.array(values, dtype=np.float64).reshape(shape))
         privacy = None if file.privacy is None else PrivacyStatement.from_json(file.privacy, argument=source)
-        part = None if isinstance(file, _File) else file.error
-        error = None if part is None else read_replicates(part, schema)
-        receipts = file.receipts if isinstance(file, _FileWithReceipts) else None
-        return Factors(schema, structure, tuple(tables), privacy, file.about, error, receipts)
+        error = None if file.error is None else read_replicates(file.error, schema)
+        return Factors(schema, structure, tuple(tables), privacy, file.about, error, file.receipts)
     except InputError as error:
         if error.argument == source:
             raise

@@ -42,7 +42,7 @@ def query(
 
     The true probability of the population lies in nine of ten 90 % intervals. They allow for the noise, for the chance
     in the records and for dependence that was not measured. Of a numeric attribute the mean is told too; bins count as
-    their middle. Models of some strategies, of BIF files and of earlier versions know no error, and say so.
+    their middle. Models of some strategies and of BIF files know no error, and say so.
 
     Examples:
         panbayes query model.json readmitted
