@@ -55,7 +55,7 @@ def test_every_candidate_has_exactly_its_probability(rule: Rule) -> None:
     cases: list[tuple[list[float], Fraction, int]] = [
         ([1.0, 0.0], Fraction(1), 4),
         ([0.0, 0.7], Fraction(1, 3), 4),
-        ([0.0, -30.0], Fraction(2), 4),
+        *([([0.0, -30.0], Fraction(2), 4)] if rule == "permute-and-flip" else []),
     ]
     for scores, scale, width in cases:
 

@@ -13,8 +13,8 @@ rule                    draws
 No weight is ever rounded. Integers lowᵢ ≤ 2^B·wᵢ ≤ highᵢ are computed for all candidates with the same operations,
 whatever the scores are. A uniform integer is compared with them, and nearly always that decides. Where the integer
 falls between lowᵢ and highᵢ, further bits and digits are drawn and computed for that one candidate until it is decided.
-So every probability is exact, and how long a choice takes depends on the number of candidates, but for events of a chance
-of at most 2n/2^B + 2⁻⁴¹ with B = 63 − ⌈log₂(n + 1)⌉ (exponential), respectively n·2⁻⁴⁰, with n candidates.
+So every probability is exact, and how long a choice takes depends on the number n of candidates, but for events of a
+chance of at most 2n/2^B + 2⁻⁴¹ with B = 63 − ⌈log₂(n + 1)⌉ (exponential), respectively n·2⁻⁴⁰.
 
 The proof stands in ``docs/proofs/selection.md``; its steps are named beside the code they prove. Bits come through a
 :class:`~panbayes.dp.sampler.Bits` value, so that tests can walk through all outcomes of narrow words.

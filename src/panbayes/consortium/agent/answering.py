@@ -276,14 +276,15 @@ class Agent:
         if done.became == "misaddressed":
             self._turn_away(arrived, "misaddressed")
             return False
+        ready: float | None = None
         try:
             outgoing = None if done.became == "withheld" else self._letter(arrived, proposed, asked, done)
             # A process that died without a word was ended by somebody, or counts as a failure in the ledger.
             if not self._simulated and (outgoing is not None or done.trouble):
-                self._write_down(asked, done, slot)
+                ready = self._write_down(asked, done, slot)
         finally:
-            ready = slot.leaves(ready=self._clock.monotonic())
-            self._clock.sleep(max(ready - self._clock.monotonic(), 0.0))
+            leaves = slot.leaves(ready=self._clock.monotonic() if ready is None else ready)
+            self._clock.sleep(max(leaves - self._clock.monotonic(), 0.0))
         if outgoing is None:
             self._wait(arrived, asked.header, firmly=True)
         else:
@@ -316,8 +317,12 @@ class Agent:
             body = seal(body, to=proposed.body.sealing, header=header.encode())
         return _Outgoing(arrived, proposed, header, Letter(header, body).signed_by(self._holder.private), done.became)
 
-    def _write_down(self, asked: Asked, done: Done, slot: Slot) -> None:
-        """Write into the ledger what the gate has not: repeats, refusals, and what is late, also if nothing leaves.
+    def _write_down(self, asked: Asked, done: Done, slot: Slot) -> float:
+        """Write into the ledger what the gate has not, also if nothing leaves; return the moment when all is ready.
+
+        That moment decides both whether the answer is late and when it leaves: repeats and refusals are written before
+        it, and nothing after it unless the answer is late. An overrun takes time to be written down as well, and is
+        over at the end of the slot in which it was.
 
         Whatever is asked next waits until this slot is over, and who asks that may see how long it is.
         """
@@ -328,9 +333,13 @@ class Agent:
                 ledger.write_event("repeated", sizes, study=study, asker=asker, question=question)
             elif done.became == "refused":
                 ledger.write_event("refused", {"code": done.code, **sizes}, study=study, asker=asker, question=question)
-            slots = max(slot.number(ready=self._clock.monotonic()), done.stuck)
-            if slots > 1:
-                self._say(write_overrun(ledger, study=study, asker=asker, question=question, slots=slots))
+        ready = self._clock.monotonic()
+        slots = max(slot.number(ready=ready), done.stuck)
+        if slots == 1:
+            return ready
+        with self._holder.ledger() as ledger:
+            self._say(write_overrun(ledger, study=study, asker=asker, question=question, slots=slots))
+        return self._clock.monotonic()
 
     def _hand_over(self, outgoing: _Outgoing) -> None:
         """Hand an answer to the carrier, if the officers still agree; one that it does not take goes later."""
