@@ -383,6 +383,7 @@ def test_others_that_are_approved_are_told(panbayes: Panbayes, house: House) -> 
 
 def test_others_that_are_approved_and_would_not_add_up_are_told(panbayes: Panbayes, house: House) -> None:
     """Whichever is answered first keeps the other from it: no sum of the two is shown."""
+    house.text(rest="[time]\nrows_bound = 1000")
     arrive(house)
     arrive(house, CLINICS.replace("clinics", "people"), SCHEMA + '[unit]\ncolumn = "patient"\n')
     listed(panbayes)
@@ -396,6 +397,7 @@ def test_others_that_are_approved_and_would_not_add_up_are_told(panbayes: Panbay
 
 
 def test_studies_that_have_begun_are_kept_room_for(panbayes: Panbayes, house: House) -> None:
+    house.text(rest="[time]\nrows_bound = 1000")
     arrive(house, CLINICS.replace("clinics", "wards").replace("epsilon = 1", 'strategy = "independent"\nepsilon = 1.5'))
     arrive(house)
     listed(panbayes)

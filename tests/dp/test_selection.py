@@ -62,7 +62,7 @@ def test_every_candidate_has_exactly_its_probability(rule: Rule) -> None:
         def draw_one(script: Script, scores: list[float] = scores, scale: Fraction = scale, width: int = width) -> int:
             return select(np.array(scores), scale=scale, rule=rule, bits=narrow(script, width))
 
-        walked: Walk = walk(draw_one, undecided=0.1)
+        walked: Walk = walk(draw_one, undecided=0.15)
         for place, chance in enumerate(law(scores, scale, rule)):
             assert walked.admits(place, chance), (scores, scale, place)
 

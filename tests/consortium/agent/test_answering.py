@@ -317,7 +317,7 @@ def test_who_is_taken_out_of_the_holders_file_has_no_say_while_the_agent_runs(tm
     )
     for number, change in enumerate(changes):
         for meanwhile in (False, True):
-            exchange = Exchange(tmp_path / f"{number} {meanwhile}")
+            exchange = Exchange(tmp_path / f"{number} {meanwhile}", officers=("mary", "zoe"))
             scene = Scene(exchange)
             exchange.approve()
             stem = exchange.ask()
@@ -566,17 +566,22 @@ def test_an_overrun_is_an_event_and_the_second_stops_the_study_until_an_officer_
 def test_one_moment_decides_whether_an_answer_is_late_and_when_it_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, became: Any
 ) -> None:
-    """Opening the ledger takes longer than what is left of the slot: none is late uncounted."""
+    """Opening and closing the ledger takes longer than what is left of the slot: none is late uncounted."""
     exchange = Exchange(tmp_path, rest=EVERY_SECOND)
     scene = Scene(exchange)
     exchange.approve()
-    opened = HolderFile.ledger
+    opened, closed = HolderFile.ledger, Ledger.close
 
     def slow(holder: HolderFile) -> Ledger:
-        scene.time.now += 0.3 if scene.computing.jobs else 0.0
+        scene.time.now += 0.15 if scene.computing.jobs else 0.0
         return opened(holder)
 
+    def slow_too(ledger: Ledger) -> None:
+        scene.time.now += 0.15 if scene.computing.jobs else 0.0
+        closed(ledger)
+
     monkeypatch.setattr(HolderFile, "ledger", slow)
+    monkeypatch.setattr(Ledger, "close", slow_too)
     left: list[float] = []
 
     def deliver(_outgoing: Any) -> None:
