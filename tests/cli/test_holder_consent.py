@@ -142,7 +142,7 @@ def test_init_explains_every_key_and_signs_can_be_removed(panbayes: Panbayes, em
     opened = [line for line in opened if not line.startswith(elsewhere)]
     (empty / "holder.toml").write_text("\n".join(opened) + "\n")
     holder = HolderFile.load(empty / "holder.toml")
-    assert holder.time.records_bound == 1_000_000
+    assert holder.time.rows_bound == 1_000_000
     assert holder.mailbox is not None
     assert (holder.mailbox.url, holder.mailbox.ca, holder.mailbox.poll) == (
         "https://post.example:8443",
@@ -383,6 +383,7 @@ def test_others_that_are_approved_are_told(panbayes: Panbayes, house: House) -> 
 
 def test_others_that_are_approved_and_would_not_add_up_are_told(panbayes: Panbayes, house: House) -> None:
     """Whichever is answered first keeps the other from it: no sum of the two is shown."""
+    house.text(rest="[time]\nrows_bound = 1000")
     arrive(house)
     arrive(house, CLINICS.replace("clinics", "people"), SCHEMA + '[unit]\ncolumn = "patient"\n')
     listed(panbayes)
@@ -396,6 +397,7 @@ def test_others_that_are_approved_and_would_not_add_up_are_told(panbayes: Panbay
 
 
 def test_studies_that_have_begun_are_kept_room_for(panbayes: Panbayes, house: House) -> None:
+    house.text(rest="[time]\nrows_bound = 1000")
     arrive(house, CLINICS.replace("clinics", "wards").replace("epsilon = 1", 'strategy = "independent"\nepsilon = 1.5'))
     arrive(house)
     listed(panbayes)
@@ -442,8 +444,8 @@ def test_a_study_whose_times_cannot_be_promised_is_refused(panbayes: Panbayes, h
     listed(panbayes)
     done = panbayes("holder", "approve", "clinics", "--key", "mary.key", "--yes")
     assert done.returncode == 2
-    assert "holder.toml, time.records_bound: is not given, and the study keeps the number" in done.stderr
-    for rule in ("grid = 0", "records_bound = 1000"):
+    assert "holder.toml, time.rows_bound: is missing, and the number of rows in your table is private" in done.stderr
+    for rule in ("grid = 0", "rows_bound = 1000"):
         house.text(rest=f"[time]\n{rule}")
         done = panbayes("holder", "approve", "clinics", "--statement", "s.txt")
         assert done.returncode == 0, done.stderr

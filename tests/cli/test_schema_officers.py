@@ -38,8 +38,9 @@ def house(panbayes: Panbayes, tmp_path: Path) -> House:
     return house
 
 
-def two(house: House) -> None:
+def two(house: House, panbayes: Panbayes) -> None:
     house.text(top="approvals = 2", officers={name: key(name).public.line for name in ("mary", "john")})
+    assert panbayes("holder", "officers", "--key", "mary.key").returncode == 0
 
 
 def ledger_of(house: House) -> Path:
@@ -84,7 +85,7 @@ def test_an_officer_signs_here_and_what_was_paid_for_is_shown_again(house: House
 
 
 def test_two_officers_sign_one_here_and_one_elsewhere(house: House, panbayes: Panbayes) -> None:
-    two(house)
+    two(house, panbayes)
     for _ in range(2):
         done = panbayes(*ASK, "--yes", "--key", "mary.key")
         assert (done.returncode, "1 of 2 officers" in done.stderr) == (2, True), done.stderr

@@ -343,6 +343,6 @@ def holder_file(name: str, terms: Terms, url: str) -> str:
         f'\n[source]\nfile = "patients.csv"\n'
         f'\n[officers]\nofficer = "{key_of(f"officer of {name}").public.line}"\n'
         f'\n[analysts]\nanalyst = "{key_of("analyst").public.line}"\n'
-        f"\n[time]\ngrid = {terms.grid}\nrecords_bound = 10000\n"
+        f"\n[time]\ngrid = {terms.grid}\nrows_bound = 10000\n"
         f'\n[mailbox]\nurl = "{url}"\n{ca}poll = 5\n'
     )

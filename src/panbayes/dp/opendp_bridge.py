@@ -27,9 +27,6 @@ __all__ = [
     "add_discrete_laplace",
     "discrete_gaussian_map",
     "discrete_laplace_map",
-    "gumbel_max_map",
-    "noisy_max",
-    "noisy_max_map",
     "padded_deviation",
     "padded_scale",
 ]
@@ -53,10 +50,9 @@ class _Measurement(Protocol[_Output_co]):
 def padded_scale(scale: Fraction) -> float:
     """Return a float scale at which neither the true loss nor OpenDP's map exceeds the charge.
 
-    Let the charge be ε = c·Δ/``scale``, with c = 1 for discrete Laplace and c = 2 for selection; u = 2⁻⁵².
-    The result σ is at least ``scale``·(1 + 4u), so the true loss c·Δ/σ is below ε. OpenDP rounds Δ up to a
-    float d ≤ Δ·(1 + u), doubles it exactly where c = 2, divides, and rounds the quotient up to a float. The
-    largest float e not above ε satisfies e > ε/(1 + u), and c·d/σ ≤ ε·(1 + u)/(1 + 4u) < ε/(1 + u) < e;
+    Let the charge be ε = Δ/``scale``, u = 2⁻⁵². The result σ is at least ``scale``·(1 + 4u), so the true loss Δ/σ is
+    below ε. OpenDP rounds Δ up to a float d ≤ Δ·(1 + u), divides, and rounds the quotient up to a float. The
+    largest float e not above ε satisfies e > ε/(1 + u), and d/σ ≤ ε·(1 + u)/(1 + 4u) < ε/(1 + u) < e;
     rounding up cannot pass the float e, so the map is at most e ≤ ε. (All of these are normal floats within
     the limits of :mod:`panbayes.dp.noise`.) The noise grows by less than one part in 10¹⁵.
     """
@@ -100,21 +96,6 @@ def _laplace(scale: float) -> _Measurement[list[int]]:
     return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale)
 
 
-@lru_cache(maxsize=64)
-def _noisy_max(scale: float, *, gumbel: bool) -> _Measurement[int]:
-    """Build OpenDP's selection of a high score: by Gumbel noise, else by permute-and-flip."""
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.measurements import make_noisy_max
-    from opendp.measures import max_divergence, zero_concentrated_divergence
-    from opendp.metrics import linf_distance
-    from opendp.mod import enable_features
-
-    enable_features("contrib")
-    domain = vector_domain(atom_domain(T="f64", nan=False))
-    measure = zero_concentrated_divergence() if gumbel else max_divergence()
-    return make_noisy_max(domain, linf_distance(T="f64"), measure, scale=scale)
-
-
 def add_discrete_laplace(counts: Sequence[int], *, scale: float) -> NDArray[np.int64]:
     """Add discrete Laplace noise of this float ``scale`` to integers, saturating at the ends of int64."""
     return np.array(_laplace(scale)(list(counts)), dtype=np.int64)
@@ -133,22 +114,3 @@ def discrete_gaussian_map(sensitivity: float, *, scale: float) -> float:
 def discrete_laplace_map(sensitivity: int, *, scale: float) -> float:
     """Return the ε that OpenDP reports for counts that differ by ``sensitivity`` in L1."""
     return float(_laplace(scale).map(sensitivity))
-
-
-def noisy_max(scores: NDArray[np.float64], *, scale: float, gumbel: bool) -> int:
-    """Draw the index of a high score: exponential mechanism (``gumbel``) or permute-and-flip."""
-    return int(_noisy_max(scale, gumbel=gumbel)(np.ascontiguousarray(scores)))
-
-
-def noisy_max_map(sensitivity: float, *, scale: float) -> float:
-    """Return the ε that OpenDP reports for permute-and-flip on scores that each move by ``sensitivity``.
-
-    For the Gumbel variant OpenDP reports zCDP only (:func:`gumbel_max_map`); its pure loss is the same
-    2·``sensitivity``/``scale``.
-    """
-    return float(_noisy_max(scale, gumbel=False).map(sensitivity))
-
-
-def gumbel_max_map(sensitivity: float, *, scale: float) -> float:
-    """Return the ρ that OpenDP reports for the exponential mechanism on scores that each move by ``sensitivity``."""
-    return float(_noisy_max(scale, gumbel=True).map(sensitivity))

@@ -1,8 +1,9 @@
 """Secure noise: integers from the operating system's randomness, exactly distributed.
 
-OpenDP draws tables of up to :data:`OPENDP_CELLS` cells, all Gaussian noise and every selection; larger tables of
-Laplace noise come from :mod:`panbayes.dp.sampler`, which is proved beside its code and some sixty times faster. What is
-promised stands in :mod:`panbayes.dp.noise`.
+OpenDP draws tables of up to :data:`OPENDP_CELLS` cells and all Gaussian noise; larger tables of Laplace noise come from
+:mod:`panbayes.dp.sampler`, which is proved beside its code and some sixty times faster, and selections from
+:mod:`panbayes.dp.selection`, whose time does not depend on the scores. What is promised stands in
+:mod:`panbayes.dp.noise`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from panbayes.dp import opendp_bridge, sampler
+from panbayes.dp import opendp_bridge, sampler, selection
 from panbayes.dp.noise import check_coins, check_gaussian, check_laplace, check_one_radius, check_selection
 from panbayes.dp.one_radius import one_radius
 from panbayes.privacy.events import Rule
@@ -75,18 +76,9 @@ class SecureNoise:
         return sampler.bernoulli(size, probability)
 
     def select(self, scores: NDArray[np.float64], *, scale: Fraction, mechanism: Rule) -> int:
-        """Let OpenDP choose, which takes the scores for the exact rationals they are.
-
-        How long that takes depends on the scores as well as on the noise: where whoever asks can measure time, let
-        the reply wait for a moment that does not depend on it.
-        """
+        """Draw from :mod:`panbayes.dp.selection`, exactly at this ``scale``, with the same work for all scores."""
         check_selection(scores, scale, mechanism)
-        served = opendp_bridge.padded_scale(scale)
-        match mechanism:
-            case "exponential":
-                return opendp_bridge.noisy_max(scores, scale=served, gumbel=True)
-            case "permute-and-flip":
-                return opendp_bridge.noisy_max(scores, scale=served, gumbel=False)
+        return selection.select(scores, scale=scale, rule=mechanism)
 
     def spawn(self, _key: bytes, /) -> SecureNoise:
         """Return itself: fresh randomness needs no key."""

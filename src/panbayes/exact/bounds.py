@@ -23,7 +23,6 @@ from typing import Final
 __all__ = ["exp_bounds", "float_above", "log_above", "root_above", "surely_at_most_exp"]
 
 _BITS: Final = 192
-_ONE: Final = 1 << _BITS
 _TERMS: Final = 40
 
 
@@ -31,8 +30,8 @@ def _ceil_div(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
-    """Return fractions (low, high) with low ≤ e^x ≤ high, about 50 digits apart.
+def exp_bounds(x: Fraction, *, bits: int = _BITS) -> tuple[Fraction, Fraction]:
+    """Return fractions (low, high) with low ≤ e^x ≤ high, computed with so many ``bits``; by default about 50 digits.
 
     x is halved k times until it is at most 1/2, the Taylor series is summed with every term rounded down (up), the
     remainder after n terms is at most twice the last term, and the sums are squared k times, rounded down (up).
@@ -42,22 +41,22 @@ def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
     True
     """
     if x < 0:
-        below, above = exp_bounds(-x)
+        below, above = exp_bounds(-x, bits=bits)
         return 1 / above, 1 / below
-    halvings = 0
+    one, halvings = 1 << bits, 0
     while x > Fraction(1 << halvings, 2):
         halvings += 1
-    scaled = Fraction(x.numerator * _ONE, x.denominator << halvings)
+    scaled = Fraction(x.numerator * one, x.denominator << halvings)
     down, up = scaled.numerator // scaled.denominator, _ceil_div(scaled.numerator, scaled.denominator)
-    low, high, term_low, term_high = _ONE, _ONE, _ONE, _ONE
-    for n in range(1, _TERMS):
-        term_low = term_low * down // (n * _ONE)
-        term_high = _ceil_div(term_high * up, n * _ONE)
+    low, high, term_low, term_high = one, one, one, one
+    for n in range(1, max(_TERMS, bits // 4)):
+        term_low = term_low * down // (n * one)
+        term_high = _ceil_div(term_high * up, n * one)
         low, high = low + term_low, high + term_high
     high += 2 * term_high
     for _ in range(halvings):
-        low, high = low * low // _ONE, _ceil_div(high * high, _ONE)
-    return Fraction(low, _ONE), Fraction(high, _ONE)
+        low, high = low * low // one, _ceil_div(high * high, one)
+    return Fraction(low, one), Fraction(high, one)
 
 
 def surely_at_most_exp(ratio: Fraction, exponent: Fraction) -> bool:

@@ -15,6 +15,7 @@ from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.post.bodies import StudyBody, encode
 from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.letters import Header, Letter, Signed
@@ -132,9 +133,17 @@ def letter(
     return Letter(Header(study=known, **fields), data).signed_by(key(by))
 
 
+class Agreed:
+    """The consent of whoever was asked."""
+
+    def given(self, _transaction: Transaction, _study: str) -> bool:
+        """Tell that it is given."""
+        return True
+
+
 def begin(holder: HolderFile, ledger: Ledger, study: Study) -> None:
     """Let a study that asks for every attribute alone be answered at the gate, which charges all of its grant."""
-    gate = Gate(Table.read(holder.data, study.schema), study, ledger, SecureNoise())
+    gate = Gate(Table.read(holder.data, study.schema), study, ledger, SecureNoise(), consent=Agreed())
     query = study.plan.stages[0].ask(sets=tuple((place,) for place in range(len(study.schema))))
     reply = decode_reply(gate.ask(encode_message(question(query, study=study.hash, round_number=0))))
     assert isinstance(reply, Release), reply

@@ -14,10 +14,12 @@ from panbayes.consortium.agent import decisions
 from panbayes.consortium.agent.answering import Agent
 from panbayes.consortium.agent.carrier import CarrierError, FolderCarrier
 from panbayes.consortium.agent.checking import read_question
+from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.pipe import Done, Job, Promise, Said, Taken
 from panbayes.consortium.agent.serving import answer_all
 from panbayes.consortium.agent.study_letters import NotArrivedError
 from panbayes.consortium.holder.ledger.attempts import Attempt
+from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.post.letters import LIMITS, Header, Letter, Signed
 from panbayes.consortium.post.sealing import open_sealed
 from panbayes.consortium.protocol.codec import encode
@@ -315,7 +317,7 @@ def test_who_is_taken_out_of_the_holders_file_has_no_say_while_the_agent_runs(tm
     )
     for number, change in enumerate(changes):
         for meanwhile in (False, True):
-            exchange = Exchange(tmp_path / f"{number} {meanwhile}")
+            exchange = Exchange(tmp_path / f"{number} {meanwhile}", officers=("mary", "zoe"))
             scene = Scene(exchange)
             exchange.approve()
             stem = exchange.ask()
@@ -558,6 +560,51 @@ def test_an_overrun_is_an_event_and_the_second_stops_the_study_until_an_officer_
     exchange.ask(number=10)
     scene.turn()
     assert exchange.happened()[-2:] == ["overrun", "stopped"]
+
+
+@pytest.mark.parametrize("became", ["answered", "repeated"])
+def test_one_moment_decides_whether_an_answer_is_late_and_when_it_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, became: Any
+) -> None:
+    """Opening and closing the ledger takes longer than what is left of the slot: none is late uncounted."""
+    exchange = Exchange(tmp_path, rest=EVERY_SECOND)
+    scene = Scene(exchange)
+    exchange.approve()
+    opened, closed = HolderFile.ledger, Ledger.close
+
+    def slow(holder: HolderFile) -> Ledger:
+        scene.time.now += 0.15 if scene.computing.jobs else 0.0
+        return opened(holder)
+
+    def slow_too(ledger: Ledger) -> None:
+        scene.time.now += 0.15 if scene.computing.jobs else 0.0
+        closed(ledger)
+
+    monkeypatch.setattr(HolderFile, "ledger", slow)
+    monkeypatch.setattr(Ledger, "close", slow_too)
+    left: list[float] = []
+
+    def deliver(_outgoing: Any) -> None:
+        left.append(scene.time.now)
+
+    for number, took in enumerate([0.5, 0.6, 0.65, 0.75, 0.9, 1.0], start=1):
+        scene.time.now, scene.computing.jobs, scene.computing.takes = 1000.0 * number, [], took
+        scene.computing.becomes = Done(became, f"{number:064}", "", REPLY)
+        monkeypatch.setattr(scene.agent, "_deliver", deliver)
+        before = exchange.happened().count("overrun")
+        exchange.ask(number=number)
+        scene.turn()
+        late = left[-1] > 1000 * number + 1 + 1e-6
+        assert (left[-1] - 1000 * number) % 1 == pytest.approx(0, abs=1e-6), "on the grid"
+        assert late == (exchange.happened().count("overrun") > before), took
+        for study in {event.study for event in _events(exchange)}:
+            with opened(exchange.holder) as ledger:
+                ledger.write_event("resumed", {"by": "mary", "reason": "a test"}, study=study)
+
+
+def _events(exchange: Exchange) -> tuple[Any, ...]:
+    with exchange.holder.ledger() as ledger:
+        return ledger.events()
 
 
 def test_without_a_grid_answers_leave_at_once_and_nothing_is_late(scene: Scene) -> None:

@@ -35,14 +35,14 @@ def test_a_plain_file_is_read(house: House) -> None:
     assert [(one.name, one.key) for one in holder.officers] == [("mary", key("mary").public)]
     assert [(one.name, one.key) for one in holder.analysts] == [("uni", key("uni").public)]
     assert holder.time.grid == 1
-    assert (holder.time.records_bound, holder.mailbox, holder.ca) == (None, None, None)
+    assert (holder.time.rows_bound, holder.mailbox, holder.ca) == (None, None, None)
 
 
 def test_every_key_is_read(house: House) -> None:
     rest = """
 [time]
 grid = 0.5
-records_bound = 1000000
+rows_bound = 1000000
 [mailbox]
 url = "https://post.example:8443/x"
 ca = "own.pem"
@@ -54,7 +54,7 @@ poll = 20
     )
     assert (holder.approvals, holder.seal, holder.cap) == (2, True, ZeroConcentrated(Fraction(1, 20)))
     assert holder.state_folder == house.folder / "kept" / "here"
-    assert (holder.time.grid, holder.time.records_bound) == (Fraction(1, 2), 1_000_000)
+    assert (holder.time.grid, holder.time.rows_bound) == (Fraction(1, 2), 1_000_000)
     assert holder.mailbox is not None
     assert (holder.mailbox.url, holder.mailbox.poll) == ("https://post.example:8443/x", 20)
     assert holder.ca == house.folder / "own.pem"
@@ -117,7 +117,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an officer with a strange name": ({"officers": {"-x": line("mary")}}, 'found the name "-x"'),
     "a grid below nothing": ({"rest": "[time]\ngrid = -1"}, "time.grid: found -1"),
     "a grid of days": ({"rest": "[time]\ngrid = 86400"}, "time.grid: found 86400"),
-    "a bound of nothing": ({"rest": "[time]\nrecords_bound = 0"}, "time.records_bound: found 0"),
+    "a bound of nothing": ({"rest": "[time]\nrows_bound = 0"}, "time.rows_bound: found 0"),
     "a mailbox without HTTPS": ({"rest": '[mailbox]\nurl = "http://post.example"'}, "mailbox.url: found"),
     "a mailbox with a password": ({"rest": '[mailbox]\nurl = "https://a:b@post.example"'}, "mailbox.url: found"),
     "a mailbox nowhere": ({"rest": '[mailbox]\nurl = "https://"'}, "mailbox.url: found"),

@@ -105,10 +105,10 @@ def test_records_that_another_account_has_answered_from_are_silence(exchange: Ex
     state = exchange.holder.cabinet.folder.parent
     with pytest.raises(InputError, match="its officers decide what is answered"):
         learn(exchange.study, {"x": copy}, state=state)
-    aside = (state / "post").rename(state / "aside")  # Whoever hides what the agent keeps is not held off, …
-    learn(exchange.study, {"x": copy}, state=state)
-    aside.rename(state / "post")
-    assert counted(exchange, 1) is None  # … and the agent answers nothing from records that were answered from.
+    learn(exchange.study, {"x": copy}, state=exchange.root / "elsewhere")
+    for path in (exchange.root / "elsewhere" / "ledgers").glob("x-*"):
+        path.rename(state / "ledgers" / path.name)
+    assert counted(exchange, 1) is None, "nothing is answered from records that were answered from"
     write(exchange, 13)
     assert counted(exchange, 2) == [13, 0]
 

@@ -297,7 +297,7 @@ def test_a_newer_letter_needs_its_own_approval(desk: Desk) -> None:
 
 
 def test_an_officer_who_leaves_the_file_approves_no_longer(house: House) -> None:
-    holder = house.write()
+    holder = house.write(officers=TWO)
     with holder.ledger() as ledger:
         desk = Desk(holder, ledger)
         desk.approve("mary")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from panbayes.consortium.agent import effort
-from panbayes.consortium.agent.effort import MOST, Effort, effort_of, public_records, seconds
+from panbayes.consortium.agent.effort import MOST, Effort, Sizes, effort_of, public_sizes, seconds
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
@@ -113,7 +113,9 @@ def test_attributes_that_there_are_not_cost_nothing_and_break_nothing() -> None:
 
 def test_a_promise_is_the_formula_that_is_written_down() -> None:
     asked = Effort(10**6, 100, 10**4, 10**3)
-    found = seconds(asked, records=10**5, attributes=20, read=True)
+    wide = Schema("wide", tuple(replace(SCHEMA.attributes[0], name=f"a{i}") for i in range(20)))
+    people, sizes = replace(wide, unit=Unit("person", 3)), Sizes(rows=10**6, records=10**5)
+    found = seconds(asked, sizes=sizes, schema=wide, read=True)
     parts = (
         effort.BASE,
         effort.LENGTH * 10**6,
@@ -122,19 +124,20 @@ def test_a_promise_is_the_formula_that_is_written_down() -> None:
         effort.DRAW * 10**3,
     )
     assert found == pytest.approx(sum(parts))
-    assert seconds(asked, records=10**5, attributes=20, read=False) == pytest.approx(
-        sum(parts) + effort.OPEN + effort.READ * 10**5 * 20
-    )
+    read = sum(parts) + effort.OPEN + effort.READ * 10**6 * 20
+    assert seconds(asked, sizes=sizes, schema=wide, read=False) == pytest.approx(read)
+    assert seconds(asked, sizes=sizes, schema=people, read=False) == pytest.approx(read + effort.ID * 10**6)
     assert min(parts) > 0
 
 
-def test_the_number_of_records_is_the_public_one_or_the_declared_one() -> None:
+def test_sizes_are_the_public_ones_or_the_declared_ones() -> None:
     persons = replace(SCHEMA, unit=Unit("person", 3))
-    assert public_records(SCHEMA, size=1000, bound=None) == 1000
-    assert public_records(SCHEMA, size=1000, bound=5000) == 5000
-    assert public_records(SCHEMA, size=1000, bound=10) == 1000
-    assert public_records(SCHEMA, size=None, bound=5000) == 5000
-    assert public_records(persons, size=1000, bound=None) == 3000, "no more than each may have"
+    assert public_sizes(SCHEMA, size=1000, bound=None) == Sizes(1000, 1000)
+    assert public_sizes(SCHEMA, size=1000, bound=5000) == Sizes(5000, 1000)
+    assert public_sizes(SCHEMA, size=1000, bound=10) == Sizes(1000, 1000), "everybody has a row"
+    assert public_sizes(SCHEMA, size=None, bound=5000) == Sizes(5000, 5000)
+    assert public_sizes(persons, size=1000, bound=5000) == Sizes(5000, 3000), "no more than each may have"
+    assert public_sizes(persons, size=1000, bound=2000) == Sizes(2000, 2000)
 
 
 @pytest.mark.parametrize("study", KILLED, ids=lambda study: study.name)
@@ -156,4 +159,4 @@ def test_every_question_of_every_strategy_has_an_effort(study: Study) -> None:
 def test_sizes_that_no_gate_would_compute_are_bounded() -> None:
     wide = Schema("wide", tuple(replace(SCHEMA.attributes[0], name=f"a{i}") for i in range(200)))
     model = ModelQuery(0, 8, "1", "mutual-information", "permute-and-flip", "1", "1", True)
-    assert seconds(effort_of(model, wide, length=100), records=10**6, attributes=200, read=False) == MOST
+    assert seconds(effort_of(model, wide, length=100), sizes=Sizes(10**6, 10**6), schema=wide, read=False) == MOST

@@ -328,7 +328,7 @@ def test_a_bound_is_asked_for_where_the_number_of_records_is_private(tmp_path: P
     for command in (("answer", str(exchange.folder.path)), ("serve", "--post", str(exchange.folder.path))):
         told = exchange.run(*command)
         assert told.returncode == 2
-        assert "records_bound: is missing" in told.stderr
+        assert "rows_bound: is missing" in told.stderr
 
 
 def test_serving_needs_a_mailbox_or_a_folder(exchange: Exchange) -> None:
@@ -353,7 +353,7 @@ def _kept(holder: HolderFile) -> Any:
 
 
 def test_a_process_computes_promises_and_ends_when_it_is_let_go(tmp_path: Path) -> None:
-    exchange = Exchange(tmp_path, rest="[time]\ngrid = 1\nrecords_bound = 5000\n")
+    exchange = Exchange(tmp_path, rest="[time]\ngrid = 1\nrows_bound = 5000\n")
     exchange.approve()
     worker = Worker(exchange.holder)
     first, second = (list(worker.work(job(exchange))) for _ in range(2))

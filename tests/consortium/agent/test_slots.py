@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from hypothesis import example, given
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from panbayes.consortium.agent.slots import Slot, check_grid
 from panbayes.errors import InputError
+from tests.consortium.agent.houses import SCHEMA, STUDY, study_body, study_of
 
 GRIDS = st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0, 60.0])
 MOMENTS = st.integers(0, 2**30).map(lambda eighths: eighths / 8)
@@ -73,22 +76,15 @@ def test_what_is_no_promise_is_refused(seconds: float, grid: float) -> None:
         Slot.promised(taken_up=0.0, seconds=seconds, grid=grid)
 
 
-@pytest.mark.parametrize(
-    ("grid", "bound", "private", "refused"),
-    [
-        (1.0, None, True, True),
-        (0.0, None, True, False),
-        (1.0, 1000, True, False),
-        (1.0, None, False, False),
-        (0.0, None, False, False),
-        (0.001, None, True, True),
-    ],
-)
-def test_a_private_number_of_records_needs_a_declared_bound(
-    grid: float, bound: int | None, private: bool, refused: bool
-) -> None:
-    if not refused:
-        check_grid(grid=grid, bound=bound, private=private, argument="holder.toml, records_bound")
-        return
-    with pytest.raises(InputError, match=r"^holder\.toml, records_bound: is missing"):
-        check_grid(grid=grid, bound=bound, private=private, argument="holder.toml, records_bound")
+def test_a_private_number_of_rows_needs_a_declared_bound() -> None:
+    counted = SCHEMA.replace("[[attributes]]", '[unit]\ncolumn = "id"\nmax_records = 1\n\n[[attributes]]', 1)
+    studies = [
+        (study_of(study_body(f'{STUDY}adjacency = "{adjacency}"\n', schema)), adjacency, schema)
+        for adjacency, schema in product(("replace", "add-remove"), (SCHEMA, counted))
+    ]
+    for study, adjacency, schema in studies:
+        private = adjacency == "add-remove" or schema == counted
+        for grid, bound in product((1.0, 0.001, 0.0), (None, 1000)):
+            refused = grid > 0 and bound is None and private
+            with pytest.raises(InputError, match=r"^holder, rows_bound: is missing") if refused else nullcontext():
+                check_grid(study, grid=grid, bound=bound, argument="holder, rows_bound")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from panbayes.consortium.agent import pipe
+from panbayes.consortium.agent import effort, pipe
 from panbayes.consortium.agent.answering import Agent
 from panbayes.consortium.agent.pipe import Done, Job, Promise, Taken, receive_job, receive_said, send
 from panbayes.consortium.agent.serving import answer_all
@@ -23,7 +23,7 @@ from panbayes.consortium.protocol.codec import decode_reply, round_of
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.errors import InternalError
 from tests.consortium.agent.exchanges import VOTING, Exchange
-from tests.consortium.agent.houses import key
+from tests.consortium.agent.houses import SCHEMA, key
 
 ADAPTIVE = 'version = 1\nname = "adaptive"\nschema = "clinic.toml"\nepsilon = 1\n'
 VOTES = f'{ADAPTIVE}strategy = "noisy-majority-voting"\ndegree = 1\n'
@@ -135,17 +135,41 @@ def test_records_that_cannot_be_read_are_silence_and_a_line_for_the_holder(
     assert capfd.readouterr().err == ""
 
 
-def test_a_table_beyond_its_declared_bound_is_silence_where_the_number_is_private(tmp_path: Path) -> None:
-    exchange = Exchange(tmp_path, text=HIDDEN, rest="[time]\ngrid = 1\nrecords_bound = 99\n")
+def test_whether_an_answer_comes_does_not_depend_on_the_private_number_of_records(tmp_path: Path) -> None:
+    """The table has 100: with a bound below it the holder is told, and the asker gets the same."""
+    seen = []
+    for bound in (99, 100):
+        exchange = Exchange(tmp_path / f"{bound}", text=HIDDEN, rest=f"[time]\ngrid = 1\nrows_bound = {bound}\n")
+        exchange.approve()
+        found = done(exchange)
+        assert found.became == "refused", "the question is another study's, and the gate says so"
+        assert ("rows_bound: your table has more rows" in found.trouble) == (bound == 99)
+        assert "100" not in found.trouble, "how many there are is not said"
+        seen.append(found.reply)
+    assert seen[0] == seen[1]
+
+
+def test_what_is_promised_for_reading_does_not_depend_on_the_rows_of_one_person(tmp_path: Path) -> None:
+    schema = SCHEMA.replace("[[attributes]]", '[unit]\ncolumn = "id"\nmax_records = 1\n\n[[attributes]]', 1)
+    promises = []
+    for rows in (1, 400):
+        exchange = Exchange(tmp_path / f"{rows}", schema=schema, rest="[time]\ngrid = 1\nrows_bound = 500000\n")
+        (exchange.house.folder / "north.csv").write_text("id,smokes,age\n" + "a,no,30\n" * rows + "b,yes,70\n")
+        exchange.approve()
+        worker = Worker(exchange.holder)
+        promises += [said for said in worker.work(job(exchange)) if isinstance(said, Promise)]
+        worker.close()
+    assert promises[0] == promises[1]
+    assert promises[0].seconds > effort.OPEN + 500_000 * effort.ID, "all rows that were declared are read"
+
+
+def test_people_who_may_have_any_number_of_rows_need_a_bound_before_anything_is_read(tmp_path: Path) -> None:
+    schema = SCHEMA.replace("[[attributes]]", '[unit]\ncolumn = "id"\nmax_records = 1\n\n[[attributes]]', 1)
+    exchange = Exchange(tmp_path, schema=schema, rest="[time]\ngrid = 1\n")
+    (exchange.house.folder / "north.csv").unlink()
     exchange.approve()
     last = done(exchange)
-    assert last.became == "withheld"
-    told = last.trouble
-    assert "records_bound" in told
-    assert "100" not in told, "how many there are is not said"
-    enough = Exchange(tmp_path / "enough", text=HIDDEN, rest="[time]\ngrid = 1\nrecords_bound = 100\n")
-    enough.approve()
-    assert done(enough).became == "refused", "the question is another study's, and the gate says so"
+    assert (last.became, "rows_bound: is missing" in last.trouble) == ("withheld", True), last.trouble
 
 
 def test_records_that_another_holder_has_answered_for_are_not_answered_for_twice(exchange: Exchange) -> None:

@@ -19,6 +19,7 @@ from panbayes.consortium.holder.ledger import file as ledger_file
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.fingerprints import fingerprint
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.officers import Change, Officers
 from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.dp.secure import SecureNoise
@@ -175,15 +176,18 @@ def test_a_state_directory_that_cannot_be(tmp_path: Path) -> None:
         run(ONE, {"north": table(1)}, tmp_path / "a\0b")
 
 
-def test_gates_of_a_holders_file_are_opened_by_its_agent_alone(tmp_path: Path) -> None:
-    """Also where its ledgers are reached by a link."""
-    for folder in ("state/post/studies", "state/ledgers", "linked"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "linked" / "ledgers").symlink_to(tmp_path / "state" / "ledgers")
+def test_gates_of_an_account_that_officers_decide_about_are_opened_by_its_agent_alone(tmp_path: Path) -> None:
+    """Also where its ledgers are reached by a link, and for records of another account beside it."""
+    ledgers = tmp_path / "state" / "ledgers"
+    ledgers.mkdir(parents=True)
+    with Ledger.open(ledgers / "own.ledger", create=True) as ledger, ledger.transaction() as transaction:
+        transaction.note("officers", Change(Officers.of(["ssh-ed25519 AAAA"], 1)).content)
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "ledgers").symlink_to(ledgers)
     for state in ("state", "linked"):
         with pytest.raises(InputError, match=r"^state: .* its officers decide what is answered"):
             run(ONE, {"north": table(1)}, tmp_path / state)
-    assert list((tmp_path / "state" / "ledgers").iterdir()) == []
+    assert [path.name for path in ledgers.glob("*.ledger")] == ["own.ledger"]
 
 
 def test_simulation_depends_on_seed_holder_and_question_and_keeps_nothing(

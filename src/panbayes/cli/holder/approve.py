@@ -17,6 +17,7 @@ from panbayes.cli.text import complain, emit, working
 from panbayes.consortium.agent import decisions
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.decisions import Position, position_of
+from panbayes.consortium.agent.slots import check_grid
 from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.agent.words import Account, Paragraph, consent_words
 from panbayes.consortium.agreement.study import Study
@@ -151,12 +152,7 @@ def _check(holder: HolderFile, proposed: ProposedStudy, position: Position) -> N
         )
     if position.word == "closed":
         raise InputError("STUDY", found="is closed for good in the ledger", remedy="ask the analyst for another study")
-    if proposed.study.adjacency == "add-remove" and time.grid and time.records_bound is None:
-        raise InputError(
-            f"{holder.file}, time.records_bound",
-            found="is not given, and the study keeps the number of your records private",
-            remedy="give a number that they will never exceed, or grid = 0: else nothing of it is answered",
-        )
+    check_grid(proposed.study, grid=float(time.grid), bound=time.rows_bound, argument=f"{holder.file}, time.rows_bound")
     if schema.drafted:
         complain(
             f"warning: {len(schema.drafted)} of {len(schema)} attributes are as a draft read them off somebody's data, "

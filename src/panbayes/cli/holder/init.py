@@ -124,7 +124,7 @@ def init(
         PrivateKey.generate().save(config.with_name(name), comment=name, argument="--name")
     write_text(config, text, argument="--config")
     holder = HolderFile.load(config)
-    holder.post("studies")  # By which the state is known as one that officers decide about.
+    holder.ledger().close()  # From here on the account knows its officers.
     _tell(holder, secret, made=made, as_json=as_json)
 
 

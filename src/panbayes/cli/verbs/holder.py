@@ -11,6 +11,7 @@ from panbayes.cli.holder.approve import approve
 from panbayes.cli.holder.deciding import decline, resume, stop
 from panbayes.cli.holder.init import init
 from panbayes.cli.holder.log import log
+from panbayes.cli.holder.officers import officers
 from panbayes.cli.holder.pending import pending
 
 __all__ = ["register"]
@@ -28,7 +29,7 @@ Examples:
 def register(app: typer.Typer) -> None:
     """Add the group ``holder``."""
     group = new_group(HELP)
-    for command in (init, pending, approve, stop, resume, decline, answer, serve, log):
+    for command in (init, pending, approve, stop, resume, decline, answer, serve, log, officers):
         add_command(group, command)
     ledger.register(group)
     dataset.register(group)

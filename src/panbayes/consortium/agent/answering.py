@@ -6,9 +6,8 @@ gate (:mod:`panbayes.consortium.agent.worker`), put into a letter, and handed to
 question, nothing leaves, and no reason is given: unapproved, declined, stopped, over, unknown, unsigned and paused look
 the same from outside, and so does a holder that is switched off. What the gate refuses on public grounds leaves as an
 answer like any other. Nor is a letter fetched again because of what officers decide, unless that was to answer it:
-whoever keeps the mailbox would see that they did.
-
-The holder's file is read again before each letter: who is taken out of it has no say from then on.
+whoever keeps the mailbox would see that they did. The holder's file is read again before each letter: who is taken out
+of it has no say from then on.
 
 The answer's letter follows from the question's and from the reply, which the ledger keeps. So whatever ends the agent,
 and wherever, the same question gets the same letter again, unless it is sealed, which no two letters are alike.
@@ -91,11 +90,7 @@ class _Outgoing:
 
 
 class Agent:
-    """Answers for one holder; see the module.
-
-    For the holder's eyes, ``say`` takes lines about what goes wrong, ``note`` about what was done. ``failed`` is why
-    something that should have left could not, if it still waits.
-    """
+    """Answers for one holder; ``say`` takes lines for its eyes about what goes wrong, ``note`` about what was done."""
 
     def __init__(
         self,
@@ -111,7 +106,7 @@ class Agent:
     ) -> None:
         """Do nothing yet. With ``again``, what waits is tried again by itself."""
         self.did = Did()
-        self.failed: CarrierError | None = None
+        self.failed: CarrierError | None = None  # why something that should have left still waits
         self._holder = holder
         self._carrier = carrier
         self._worker = worker
@@ -276,14 +271,15 @@ class Agent:
         if done.became == "misaddressed":
             self._turn_away(arrived, "misaddressed")
             return False
+        ready = None
         try:
             outgoing = None if done.became == "withheld" else self._letter(arrived, proposed, asked, done)
             # A process that died without a word was ended by somebody, or counts as a failure in the ledger.
             if not self._simulated and (outgoing is not None or done.trouble):
-                self._write_down(asked, done, slot)
+                ready = self._write_down(asked, done, slot)
         finally:
-            ready = slot.leaves(ready=self._clock.monotonic())
-            self._clock.sleep(max(ready - self._clock.monotonic(), 0.0))
+            leaves = slot.leaves(ready=ready or self._clock.monotonic())
+            self._clock.sleep(max(leaves - self._clock.monotonic(), 0.0))
         if outgoing is None:
             self._wait(arrived, asked.header, firmly=True)
         else:
@@ -316,21 +312,25 @@ class Agent:
             body = seal(body, to=proposed.body.sealing, header=header.encode())
         return _Outgoing(arrived, proposed, header, Letter(header, body).signed_by(self._holder.private), done.became)
 
-    def _write_down(self, asked: Asked, done: Done, slot: Slot) -> None:
-        """Write into the ledger what the gate has not: repeats, refusals, and what is late, also if nothing leaves.
+    def _write_down(self, asked: Asked, done: Done, slot: Slot) -> float:
+        """Write into the ledger what the gate has not, also if nothing leaves; return when all is ready.
 
+        That moment decides both whether the answer is late and when it leaves: only an overrun is written after it.
         Whatever is asked next waits until this slot is over, and who asks that may see how long it is.
         """
         study, asker, question = asked.header.study, asked.header.analyst, done.question
-        sizes = {"received": len(asked.body), "sent": len(done.reply)}
+        if done.became in ("repeated", "refused"):
+            code: dict[str, str | int] = {"code": done.code} if done.became == "refused" else {}
+            said = code | {"received": len(asked.body), "sent": len(done.reply)}
+            with self._holder.ledger() as ledger:
+                ledger.write_event(done.became, said, study=study, asker=asker, question=question)
+        ready = self._clock.monotonic()
+        slots = max(slot.number(ready=ready), done.stuck)
+        if slots == 1:
+            return ready
         with self._holder.ledger() as ledger:
-            if done.became == "repeated":
-                ledger.write_event("repeated", sizes, study=study, asker=asker, question=question)
-            elif done.became == "refused":
-                ledger.write_event("refused", {"code": done.code, **sizes}, study=study, asker=asker, question=question)
-            slots = max(slot.number(ready=self._clock.monotonic()), done.stuck)
-            if slots > 1:
-                self._say(write_overrun(ledger, study=study, asker=asker, question=question, slots=slots))
+            self._say(write_overrun(ledger, study=study, asker=asker, question=question, slots=slots))
+        return self._clock.monotonic()
 
     def _hand_over(self, outgoing: _Outgoing) -> None:
         """Hand an answer to the carrier, if the officers still agree; one that it does not take goes later."""

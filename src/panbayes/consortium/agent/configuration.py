@@ -18,8 +18,11 @@ from typing import Annotated, Final
 from panbayes.consortium.agent.sections import EVERY_SECOND, MailboxAddress, Person, Source, TimeRules, limit, people
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.officers import Change, Officers, in_force
+from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.post.folder import Folder, check_name
 from panbayes.consortium.post.keys import PrivateKey, PublicKey
+from panbayes.consortium.post.signatures import verify_approval
 from panbayes.errors import InputError, LedgerError
 from panbayes.files import check_path, writing
 from panbayes.privacy.loss import Loss
@@ -227,10 +230,51 @@ class HolderFile:
     def ledger(self) -> Ledger:
         """Open the holder's ledger, or make it; the file's cap holds, and a change of it is written down there.
 
+        The account remembers who decides about it: a file that names other officers is refused.
+        """
+        ledger = self.account()
+        try:
+            self._take_over(ledger)
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
+
+    def _take_over(self, ledger: Ledger) -> None:
+        """Put the file's cap in force, and its officers where nobody decides yet; refuse officers who may not."""
+        with ledger.transaction(write=False) as transaction:
+            self._check_officers(transaction)
+            if transaction.officers() and transaction.cap() == self.cap:
+                return
+        with ledger.transaction() as transaction:
+            self._check_officers(transaction)
+            if not transaction.officers():
+                transaction.note("officers", Change(self.deciding).content)
+            if transaction.cap() != self.cap:
+                transaction.set_cap(self.cap)
+
+    def _check_officers(self, transaction: Transaction) -> None:
+        deciding = in_force(transaction.officers(), account=transaction.first(), verify=verify_approval)
+        if deciding is not None and not deciding.covers(self.deciding):
+            raise LedgerError(
+                str(self.cabinet.path(self.name)),
+                found=f"is an account about which other officers decide than those of {self.file}",
+                remedy="name those who do, or let them sign the change: panbayes holder officers --config "
+                f"{self.file} --statement FILE",
+            )
+
+    @property
+    def deciding(self) -> Officers:
+        """The officers, as an account knows them."""
+        return Officers.of((officer.key.line for officer in self.officers), self.approvals)
+
+    def account(self) -> Ledger:
+        """Open the holder's ledger, or make it, as it is: whoever decides about it.
+
         A ledger by another name is not passed over: to rename the holder must not open a fresh account. Nor is one
         made where officers have approved studies before: it was lost, and with it what was spent.
         """
-        self.post("studies")  # By this whoever finds the ledger knows that officers decide about it.
+        self.post("studies")
         self.cabinet.make_folder(argument=f"{self.file}, state")
         path = self.cabinet.path(self.name)
         others = self.cabinet.files()
@@ -247,14 +291,7 @@ class HolderFile:
                 remedy=f"bring it back if it was moved; an old copy would spend again what it has forgotten. To begin "
                 f"anew, set cap to what is certainly left, and move {self.consents} away",
             )
-        ledger = Ledger.open(path, create=True)
-        try:
-            if ledger.summary().cap != self.cap:
-                ledger.set_cap(self.cap)
-        except BaseException:
-            ledger.close()
-            raise
-        return ledger
+        return Ledger.open(path, create=True)
 
 
 def _known_by(folder: Path) -> list[tuple[int, int]]:

@@ -11,12 +11,15 @@ from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.holder.consent import OfficersConsent
 from panbayes.consortium.holder.ledger.decisions import standing, statement_after
 from panbayes.consortium.holder.ledger.events import Event
+from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.officers import Change, Officers, in_force
+from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.post.bodies import approval_statement
 from panbayes.consortium.post.keys import PublicKey
-from panbayes.consortium.post.signatures import signer, verify
+from panbayes.consortium.post.signatures import signer, verify, verify_approval
 from panbayes.errors import InputError
 
-__all__ = ["check_signature", "consent_to", "signed_by", "statement_of", "verify_line"]
+__all__ = ["change_officers", "check_signature", "consent_to", "officers_statement", "signed_by", "statement_of"]
 
 
 def statement_of(holder: HolderFile, proposed: ProposedStudy, *, declines: int = 0) -> str:
@@ -42,7 +45,7 @@ def consent_to(holder: HolderFile, proposed: ProposedStudy) -> OfficersConsent:
         officers=tuple(officer.key.line for officer in holder.officers),
         required=holder.approvals,
         statement=statement_of(holder, proposed),
-        verify=verify_line,
+        verify=verify_approval,
         until=proposed.study.about.until,
     )
 
@@ -82,10 +85,29 @@ def check_signature(
     return key, officer
 
 
-def verify_line(line: str, data: bytes, signature: str) -> bool:
-    """Tell whether a signature of an approval is that of the key on a line."""
-    try:
-        key = PublicKey.parse(line, argument="key")
-    except InputError:
-        return False
-    return verify(key, "panbayes-approval", data, signature)
+def officers_statement(holder: HolderFile, ledger: Ledger) -> str | None:
+    """Return what those who decide about the account sign, so that the file's officers do; None if these do already."""
+    with ledger.transaction(write=False) as transaction:
+        deciding = _in_force(transaction, transaction.officers())
+        if deciding in (None, holder.deciding):
+            return None
+        return holder.deciding.statement(account=transaction.first(), change=len(transaction.officers()))
+
+
+def change_officers(holder: HolderFile, ledger: Ledger, signatures: tuple[str, ...], *, argument: str) -> None:
+    """Let the holder's officers decide about the account from now on, if those who do have signed it."""
+    content = Change(holder.deciding, signatures).content
+    with ledger.transaction() as transaction:
+        before = transaction.officers()
+        deciding = _in_force(transaction, before)
+        if deciding is not None and _in_force(transaction, [*before, content]) != holder.deciding:
+            raise InputError(
+                argument,
+                found=f"fewer than {deciding.required} of those who decide about the account have signed this change",
+                remedy="let them sign what --statement FILE writes now, and give all signatures at once",
+            )
+        transaction.note("officers", content)
+
+
+def _in_force(transaction: Transaction, notes: list[str]) -> Officers | None:
+    return in_force(notes, account=transaction.first(), verify=verify_approval)

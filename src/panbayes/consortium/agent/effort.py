@@ -12,19 +12,23 @@ What a question asks for is counted in four numbers, each a function of the ques
 
 With *n* records and *N* attributes the promise is::
 
-    seconds = BASE + LENGTH·length + PASS·tables·n + CELL·cells + DRAW·draws (+ OPEN + READ·n·N)
+    seconds = BASE + LENGTH·length + PASS·tables·n + CELL·cells + DRAW·draws (+ OPEN + r·(READ·N + ID))
 
-the last two where the records have to be read first, and never more than :data:`MOST`. *n* is the number of
-people times the records that each may have, which is public under ``replace``; under ``add-remove`` it is private, and
-the bound that the holder declares takes its place.
+the last two where the records have to be read first, ID only where a schema's ``[unit]`` names people, and never more
+than :data:`MOST`. *r* is the number of rows that are read: the public number of records where each is a person; else
+what the holder declares (``rows_bound``), for one person may have any number of rows, and under ``add-remove`` the
+number of people is private too. *n* of them count at most: no more than *r*, and where the number of people is public
+no more than that times the records that each may have. A table with more rows than were declared is answered from like
+any other: whether an answer comes does not depend on their number. It may be late, which is an overrun like any other.
 
 What the study does not ask for at all is refused unseen, and promised for by its length alone.
 
 Measured on two shared cores in November 2026 were 1.4 ns a record and table, 7 µs a Laplace and 13 µs a Gaussian draw,
-5 to 350 µs a cell of a table of 4 to 512 cells that shares a radius, and 0.2 µs a value that is read. The constants for
-these are 1.5 to five times that, so that a slower or busier machine keeps its promises too. Those for what every
-answer takes, for a byte of the question and for a cell are set so that small questions fit into the shortest slots with
-room to spare. A promise that is too long costs waiting; one that is too short is an overrun
+5 to 350 µs a cell of a table of 4 to 512 cells that shares a radius, 0.05 µs a candidate and choice, whatever the
+scores are (:mod:`panbayes.dp.selection`), 0.2 µs a value that is read, and 0.3 to 4 µs an id. The constants for these
+are 1.5 to forty times that, so that a slower or busier machine keeps its promises too. Those for what every answer
+takes, for a byte of the question and for a cell are set so that small questions fit into the shortest slots with room
+to spare. A promise that is too long costs waiting; one that is too short is an overrun
 (:mod:`panbayes.consortium.agent.slots`).
 """
 
@@ -48,7 +52,7 @@ from panbayes.consortium.protocol.queries import (
 )
 from panbayes.schema.schema import Schema
 
-__all__ = ["MOST", "Effort", "effort_of", "public_records", "seconds"]
+__all__ = ["MOST", "Effort", "Sizes", "effort_of", "public_sizes", "seconds"]
 
 BASE: Final = 0.4
 LENGTH: Final = 2e-6
@@ -57,6 +61,7 @@ CELL: Final = 2e-6
 DRAW: Final = 6e-5
 OPEN: Final = 2.0
 READ: Final = 1e-6
+ID: Final = 8e-6
 SLOWER: Final = 64
 """A cell of a table that shares a radius takes one draw more for so many cells of the table."""
 
@@ -107,19 +112,31 @@ def effort_of(query: Query | None, schema: Schema, *, length: int) -> Effort:
             return Effort(length)
 
 
-def public_records(schema: Schema, *, size: int | None, bound: int | None) -> int:
-    """Return the number of records that a promise is made for.
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The public sizes of a table: ``rows`` that are read at most, and ``records`` that count at most."""
 
-    ``size`` is the public number of people, None where it is private; ``bound`` is what the holder declared, if
-    anything: then that many are promised for, if they are more.
+    rows: int
+    records: int
+
+
+def public_sizes(schema: Schema, *, size: int | None, bound: int | None) -> Sizes:
+    """Return the sizes that a promise is made for.
+
+    ``size`` is the public number of people, None where it is private; ``bound`` is the number of rows that the holder
+    declared, if anything. Every person has a row, so there are at least as many.
     """
-    return max((size or 0) * (schema.max_records or 1), bound or 0)
+    rows = max(size or 0, bound or 0)
+    return Sizes(rows, rows if size is None else min(size * (schema.max_records or 1), rows))
 
 
-def seconds(effort: Effort, *, records: int, attributes: int, read: bool) -> float:
+def seconds(effort: Effort, *, sizes: Sizes, schema: Schema, read: bool) -> float:
     """Return how long an answer may take; ``read`` tells whether the records are at hand already."""
-    found = BASE + LENGTH * effort.length + PASS * effort.tables * records + CELL * effort.cells + DRAW * effort.draws
-    return min(found if read else found + OPEN + READ * records * attributes, MOST)
+    passes = PASS * effort.tables * sizes.records
+    found = BASE + LENGTH * effort.length + passes + CELL * effort.cells + DRAW * effort.draws
+    if not read:
+        found += OPEN + sizes.rows * (READ * len(schema) + (0 if schema.unit is None else ID))
+    return min(found, MOST)
 
 
 def _model(query: ModelQuery, sizes: Sequence[int], length: int) -> Effort:

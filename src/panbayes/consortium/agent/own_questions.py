@@ -9,11 +9,12 @@ the charge.
 from __future__ import annotations
 
 from panbayes.consortium.agent.configuration import HolderFile
-from panbayes.consortium.agent.consenting import check_signature, signed_by, verify_line
+from panbayes.consortium.agent.consenting import check_signature, signed_by
 from panbayes.consortium.agent.sections import Person
 from panbayes.consortium.holder.consent import OfficersConsent
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.proposal import Proposal
+from panbayes.consortium.post.signatures import verify_approval
 from panbayes.files import write_text
 
 __all__ = ["approve_own", "consent_to_own", "officers_for_own", "own_statement"]
@@ -41,7 +42,7 @@ def consent_to_own(holder: HolderFile, asked: Proposal) -> OfficersConsent:
         officers=tuple(officer.key.line for officer in holder.officers),
         required=holder.approvals,
         statement=own_statement(holder, asked),
-        verify=verify_line,
+        verify=verify_approval,
     )
 
 

@@ -21,8 +21,8 @@ BEGINNING: Final = 3600.0
 """Seconds until a question is taken up, and from then until its time is promised: what has to be loaded and read. No
 promise is longer either."""
 
-_A_RECORD: Final = 1e-3
-"""Seconds more for a record, where the holder's file says how many there may be: ten times what 100 values take."""
+_A_ROW: Final = 1e-3
+"""Seconds more for a row, where the holder's file says how many there may be: ten times what 100 values take."""
 
 TIMES: Final = 10
 LEAST: Final = 600.0
@@ -35,13 +35,13 @@ class StuckError(Exception):
     """The other side has neither said nor taken anything for as long as it may take."""
 
 
-def most_to_begin(records: int | None) -> float:
-    """Return after how many seconds a process is stuck that has promised nothing yet; of ``records`` at most, if said.
+def most_to_begin(rows: int | None) -> float:
+    """Return after how many seconds a process is stuck that has promised nothing yet; of so many ``rows``, if declared.
 
     >>> most_to_begin(None), most_to_begin(1_000_000), most_to_begin(50_000_000)
     (3600.0, 3600.0, 50000.0)
     """
-    return max(BEGINNING, _A_RECORD * (records or 0))
+    return max(BEGINNING, _A_ROW * (rows or 0))
 
 
 def most_seconds(promised: float) -> float:

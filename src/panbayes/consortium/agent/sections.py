@@ -26,7 +26,7 @@ __all__ = ["EVERY_SECOND", "MailboxAddress", "Person", "Source", "SourceKind", "
 
 MOST_GRID: Final = 3600
 MOST_POLL: Final = 300
-MOST_RECORDS: Final = 2**40
+MOST_ROWS: Final = 2**40
 
 SourceKind: TypeAlias = Literal["table", "omop"]
 
@@ -236,13 +236,14 @@ class TimeRules:
             "took tells nothing; 0 lets them leave at once",
         ),
     ] = Fraction(1)
-    records_bound: Annotated[
+    rows_bound: Annotated[
         int | None,
         Key(
             kinds.whole_number("a whole number such as 1000000"),
-            "a number that your table's records will never exceed, known to anybody: times are promised from it where "
-            "a study keeps the number of records private",
-            default="studies that keep the number of records private are not answered, unless grid = 0",
+            "a number that the rows of your table will never exceed, all rows that are read, known to anybody: times "
+            "are promised from it where the number of rows is private, since a person may have several, or since the "
+            "study keeps the number of people private",
+            default="studies under which the number of rows is private are not answered, unless grid = 0",
         ),
     ] = None
 
@@ -252,9 +253,9 @@ class TimeRules:
             raise InputError(
                 "time.grid", found=f"found {float(self.grid):g}", remedy=f"give 0 to {MOST_GRID} seconds, such as 1.0"
             )
-        if self.records_bound is not None and not 1 <= self.records_bound <= MOST_RECORDS:
+        if self.rows_bound is not None and not 1 <= self.rows_bound <= MOST_ROWS:
             raise InputError(
-                "time.records_bound", found=f"found {self.records_bound}", remedy="give a number of records, 1 or more"
+                "time.rows_bound", found=f"found {self.rows_bound}", remedy="give a number of rows, 1 or more"
             )
 
 

@@ -89,10 +89,10 @@ def check_start(holder: HolderFile) -> None:
         for kept in Studies(holder).all():
             if is_agreed(kept.proposed, holder, ledger):
                 check_grid(
+                    kept.proposed.study,
                     grid=float(holder.time.grid),
-                    bound=holder.time.records_bound,
-                    private=kept.proposed.study.adjacency == "add-remove",
-                    argument=f"{holder.file}, records_bound",
+                    bound=holder.time.rows_bound,
+                    argument=f"{holder.file}, rows_bound",
                 )
 
 

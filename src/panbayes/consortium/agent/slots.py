@@ -10,6 +10,9 @@ public sizes (:mod:`panbayes.consortium.agent.effort`). What is ready in time le
 not leaves at 2T, 3T, …: at k·T, an *overrun*. Nothing else is taken up before that moment, also if nothing leaves at
 all, so that the next question is not answered sooner or later for it.
 
+One moment decides whether something is late and when it leaves: that at which all about it is ready, written down in
+the ledger. An overrun is written down after that moment, and leaves at the end of the slot in which that was done.
+
 What leaves on time tells nothing by its time. An overrun tells k: at most log₂(k) bits about how long it took, one of
 the k slots that it may have taken. Every overrun is an event in the ledger; the second since an officer last looked
 stops the study, before that answer leaves. So until a person decides, a study learns one k, and that there was another.
@@ -24,6 +27,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from panbayes.consortium.agreement.study import Study
 from panbayes.errors import InputError
 
 __all__ = ["MAX_OVERRUNS", "Slot", "check_grid"]
@@ -69,11 +73,16 @@ class Slot:
         return self.taken_up + self.number(ready=ready) * self.length if self.length else ready
 
 
-def check_grid(*, grid: float, bound: int | None, private: bool, argument: str) -> None:
-    """Refuse a grid where nothing public says how large the table is; ``argument`` names the key of the bound."""
-    if grid and private and bound is None:
+def check_grid(study: Study, *, grid: float, bound: int | None, argument: str) -> None:
+    """Refuse a grid where nothing public says how many rows are read; ``argument`` names the key of the bound.
+
+    Public is the number of rows under ``replace`` where each is a person. Under ``add-remove`` it is private, and
+    where the schema has a ``[unit]`` one person may have any number of rows, however few of them count.
+    """
+    if grid and bound is None and (study.adjacency == "add-remove" or study.schema.unit is not None):
         raise InputError(
             argument,
-            found="is missing, and the number of records is private under add-remove",
-            remedy="give a bound that your table will stay below, such as records_bound = 100000, or grid = 0",
+            found="is missing, and the number of rows in your table is private in this study",
+            remedy="give a number that the rows will never exceed, such as rows_bound = 1000000, or grid = 0: else "
+            "nothing of it is answered",
         )

@@ -54,7 +54,7 @@ class Worker:
 
     def work(self, job: Job) -> Iterator[Said]:
         """Yield what is said about a question, to the last; a process that dies says that nothing came of it."""
-        beginning = most_to_begin(self._holder.time.records_bound)
+        beginning = most_to_begin(self._holder.time.rows_bound)
         for _ in range(2):
             process = self._running()
             seconds = process.give(beginning)

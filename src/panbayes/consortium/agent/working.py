@@ -30,7 +30,7 @@ import numpy as np
 
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.agent.consenting import consent_to
-from panbayes.consortium.agent.effort import effort_of, public_records, seconds
+from panbayes.consortium.agent.effort import effort_of, public_sizes, seconds
 from panbayes.consortium.agent.pipe import Done, Job, Promise, Said, Taken, receive_job, send
 from panbayes.consortium.agent.slots import check_grid
 from panbayes.consortium.agent.studies import Studies
@@ -139,7 +139,9 @@ class _Working:
         if question is not None and (question.study, question.round) != (job.study, job.round):
             yield Done("misaddressed", question.id)
             return
-        if self._holder.time.grid:
+        time = self._holder.time
+        check_grid(study, grid=float(time.grid), bound=time.rows_bound, argument=f"{self._holder.file}, rows_bound")
+        if time.grid:
             self._rehearse(proposed, question, job)
         yield Taken()
         at_hand = self._opened is not None and self._opened.letter == job.letter
@@ -147,17 +149,17 @@ class _Working:
         # What the study does not ask for is refused before it costs anything.
         asks = question is not None and study.plan.complaint(question.query) is None
         query = question.query if question is not None and asks else None
+        size = None if study.adjacency == "add-remove" else opened.records.facts.size
         yield Promise(
             seconds(
                 effort_of(query, study.schema, length=len(job.body)),
-                records=self._public_records(proposed, opened.records),
-                attributes=len(study.schema),
+                sizes=public_sizes(study.schema, size=size, bound=time.rows_bound),
+                schema=study.schema,
                 read=at_hand,
             )
         )
-        self._check_bound(proposed, opened.records)
         outcome = opened.gate.settle(job.body, asker=job.asker)
-        told, code = self._trouble.told, outcome.code or ""
+        told, code = self._trouble.told or self._beyond_bound(opened.records), outcome.code or ""
         if outcome.withheld:
             yield Done("withheld", outcome.question, code, trouble=told)
         else:
@@ -170,26 +172,17 @@ class _Working:
                 return arrived.proposed
         raise InputError("study", found="its letter is no longer kept", remedy="have the analyst send it again")
 
-    def _public_records(self, proposed: ProposedStudy, records: Records) -> int:
-        bound, study = self._holder.time.records_bound, proposed.study
-        private = study.adjacency == "add-remove"
-        check_grid(
-            grid=float(self._holder.time.grid),
-            bound=bound,
-            private=private,
-            argument=f"{self._holder.file}, records_bound",
+    def _beyond_bound(self, records: Records) -> str:
+        """Return what the holder, and nobody else, is told of a table with more rows than were declared."""
+        bound = self._holder.time.rows_bound
+        if bound is None or records.facts.records <= bound:
+            return ""
+        error = InputError(
+            f"{self._holder.file}, rows_bound",
+            found="your table has more rows than it says, and answers may be late",
+            remedy="give a number that the rows will never exceed",
         )
-        return public_records(study.schema, size=None if private else records.facts.size, bound=bound)
-
-    def _check_bound(self, proposed: ProposedStudy, records: Records) -> None:
-        """Refuse to answer, once the slot is promised, where a private number of records is beyond its bound."""
-        bound, private = self._holder.time.records_bound, proposed.study.adjacency == "add-remove"
-        if private and bound is not None and records.facts.records > bound:
-            raise InputError(
-                f"{self._holder.file}, records_bound",
-                found="your table has more records than it says",
-                remedy="give a bound that the table stays below",
-            )
+        return str(error)
 
     def _open(self, proposed: ProposedStudy, letter: str) -> _Opened:
         """Return the gate of a study; the one before is kept, if it is the same."""

@@ -22,6 +22,8 @@ its statement is the expected one, letter by letter, and  and who can write to t
 its signature verifies over it with that key              an officer's word
 the expected statement says after how many declines       what was signed before a decline is not shown
                                                           again after it
+the ``officers`` are of those who decide about the        who writes a holder's file with officers of their own
+account, and no fewer must sign                           cannot spend an account that others decide about
 ========================================================= ==================================================
 
 A ``stopped``, ``declined`` or ``resumed`` event needs no signature: the first two only take away, and the last gives
@@ -39,9 +41,10 @@ from typing import Protocol, TypeAlias
 
 from panbayes.consortium.holder.ledger.decisions import standing, statement_after
 from panbayes.consortium.holder.ledger.events import Event
+from panbayes.consortium.holder.ledger.officers import Officers, in_force
 from panbayes.consortium.holder.ledger.transaction import Transaction
 
-__all__ = ["Consent", "NoConsentError", "OfficersConsent", "Verify"]
+__all__ = ["Consent", "NoConsentError", "OfficersConsent", "Verify", "is_given"]
 
 Verify: TypeAlias = Callable[[str, bytes, str], bool]
 """Tells whether a signature, armoured, over some bytes is that of a key, a line as OpenSSH writes it."""
@@ -56,6 +59,11 @@ class Consent(Protocol):
 
     def given(self, transaction: Transaction, study: str) -> bool:
         """Tell whether the study with this hash may be answered, from what this ``transaction`` sees."""
+
+
+def is_given(consent: Consent | None, transaction: Transaction, study: str) -> bool:
+    """Tell whether a study may be answered from an account; with no ``consent`` at hand, if nobody decides about it."""
+    return not transaction.officers() if consent is None else consent.given(transaction, study)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,9 @@ class OfficersConsent:
 
     def given(self, transaction: Transaction, study: str) -> bool:
         """Tell whether the study may be answered now."""
+        deciding = in_force(transaction.officers(), account=transaction.first(), verify=self.verify)
+        if deciding is not None and not deciding.covers(Officers.of(self.officers, self.required)):
+            return False
         return study == self.study and self.follows_from(transaction.events.decisions(study))
 
     def follows_from(self, history: Iterable[Event]) -> bool:

@@ -11,7 +11,8 @@ what everybody else ever sees under H and under H₋ₚ differs by a loss of at 
 
     Σ loss(question)  over the questions whose study is charged to b(p)   ≤   E.
 
-*Proof.* (1) Blocks. The block of q ≠ p follows from the times of readings and from whether q's own id is in the tables
+*Proof,* for given times of readings. (1) Blocks.
+The block of q ≠ p follows from the times of readings and from whether q's own id is in the tables
 read then, so it is the same under H and H₋ₚ. (2) Selection. The blocks that a study is charged to, B(s), follow from
 its text and from the periods that were open when it was read: the clock, never before a period opened earlier. Neither
 depends on records. A reading keeps the records of people whose block is in B(s), whole, and puts into the register
@@ -35,8 +36,11 @@ the sum for b(p) is at most E. ∎
 * *Blocks go by first sight*, not by a date in the records: who can move such a date back or forward would have one cap
   after another, or spend others'. A register that forgot whoever is deleted would give them a new block when they
   return. Both are played through in the tests, and break the claim.
-* *Times of readings do not depend on records.* They may depend on answers. Versions, digests and times of refreshes are
-  told to nobody.
+* *Times of readings depend on nothing but what was seen.* They may depend on answers, and on overruns: an answer that
+  takes k slots instead of one moves the next reading by so much, and at the end of a period the people who are first
+  read then come into the next block. The proof holds for every sequence of times. So an overrun tells its k, to whoever
+  waits for the next answer, and the blocks tell nothing beyond that. No ε covers k
+  (:mod:`panbayes.consortium.agent.slots`). Versions, digests and times of refreshes are told to nobody.
 * *A change of some of a person's records*, not all, is two steps: from H to H₋ₚ and from there to the other history.
   Both may have another block, so it is protected at 2E: to remove one record may pull the next one in.
 * *The number of people is private* (``add-remove``): the exact sizes of two editions would tell who came and went. Only

@@ -26,7 +26,8 @@ until the holder looks. What steps 1 to 4 refuse depends on public facts, and do
 
 A gate between institutions has a :class:`~panbayes.consortium.holder.consent.Consent`. It is asked in the transaction
 of step 3, before anything else, and before a refusal is told: without consent, whatever was asked, and whether it was
-answered before, is `unavailable`. In one process, where whoever runs it is the holder, there is none to ask.
+answered before, is `unavailable`. In one process, where whoever runs it is the holder, there is none to ask; an account
+about which officers decide answers nothing there.
 
 Whatever arrives, :meth:`Gate.ask` returns bytes: a release or a refusal. The text of a refusal depends on public facts:
 the question, the study, the schema, what this study has spent. What goes wrong inside (a full disk, a ledger of other
@@ -43,7 +44,7 @@ import msgspec
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.budget import RefusedError, Wanted, check_budget
-from panbayes.consortium.holder.consent import Consent, NoConsentError
+from panbayes.consortium.holder.consent import Consent, NoConsentError, is_given
 from panbayes.consortium.holder.edition import Edition
 from panbayes.consortium.holder.handler import handler_of
 from panbayes.consortium.holder.ledger.attempts import Attempt
@@ -209,7 +210,7 @@ class Gate:
         return _refusal(question, code, text)
 
     def _see_consent(self, transaction: Transaction) -> None:
-        if self._consent is not None and not self._consent.given(transaction, self._study.hash):
+        if not is_given(self._consent, transaction, self._study.hash):
             raise NoConsentError("the study is not approved here, or it was declined or stopped, or has ended")
 
     def _settle(self, question: Question, asker: str) -> Outcome:

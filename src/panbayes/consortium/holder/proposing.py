@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 
 from panbayes.consortium.holder.budget import RefusedError, Wanted, check_budget
-from panbayes.consortium.holder.consent import Consent
+from panbayes.consortium.holder.consent import Consent, is_given
 from panbayes.consortium.holder.ledger.attempts import Attempt
 from panbayes.consortium.holder.ledger.chain import Charge
 from panbayes.consortium.holder.ledger.declaration import Named, Pin
@@ -45,7 +45,7 @@ def propose(
     attempt = Attempt.now(study=proposal.hash, name=proposal.name, question=proposal.hash, kind=KIND)
 
     def charged(transaction: Transaction) -> bytes:
-        if consent is not None and not consent.given(transaction, proposal.hash):
+        if not is_given(consent, transaction, proposal.hash):
             raise InputError(
                 f'proposal "{proposal.name}"',
                 found="is not approved by as many officers as must",

@@ -57,9 +57,7 @@ def read_declared(
     A study without privacy sees the tables as they are.
     """
     cabinet = Cabinet.in_state(state)
-    if study.private:
-        _require_free(cabinet)
-    known = cabinet.datasets()
+    known = cabinet.datasets(free=True)
     found: dict[str, tuple[Records, Account]] = {}
     for name, data in named.items():
         path = cabinet.declared_at(data, argument=f"holder {name}", among=known)
@@ -208,23 +206,11 @@ def _open_ledgers(
 ) -> dict[str, Ledger]:
     """Return the ledger of each holder, in their order: those of declared datasets, and those that records find."""
     holders = {name: (table.facts.schema.hash, records[name]) for name, table in tables.items() if name not in declared}
-    cabinet = Cabinet.in_state(state)
-    _require_free(cabinet)
-    found = cabinet.open(holders, waiting=_say_on_terminal) if holders else {}
+    found = Cabinet.in_state(state).open(holders, waiting=_say_on_terminal, free=True) if holders else {}
     for ledger in found.values():
         stack.enter_context(ledger)
     known = {name: account.ledger for name, account in declared.items()}
     return {name: known.get(name) or found[name] for name in tables}
-
-
-def _require_free(cabinet: Cabinet) -> None:
-    """Refuse accounts about which the officers of a holder's file decide."""
-    if cabinet.owned:
-        raise InputError(
-            "state",
-            found=f"{cabinet.folder.parent} is that of a holder's file, and its officers decide what is answered",
-            remedy="propose the study to the holder, whose agent answers it: panbayes holder serve",
-        )
 
 
 def _warn(study: Study, ledgers: Mapping[str, Ledger]) -> None:

@@ -24,8 +24,18 @@ from typing import Final, Literal, TypeAlias
 
 from panbayes.consortium.post.keys import PLAIN, TOUCHED, PrivateKey, PublicKey
 from panbayes.consortium.post.wire import Reader, WireError, string
+from panbayes.errors import InputError
 
-__all__ = ["MAX_SIGNATURE_BYTES", "Namespace", "sign", "sign_digest", "signer", "verify", "verify_digest"]
+__all__ = [
+    "MAX_SIGNATURE_BYTES",
+    "Namespace",
+    "sign",
+    "sign_digest",
+    "signer",
+    "verify",
+    "verify_approval",
+    "verify_digest",
+]
 
 Namespace: TypeAlias = Literal[
     "panbayes-study", "panbayes-approval", "panbayes-question", "panbayes-answer", "panbayes-request"
@@ -70,6 +80,15 @@ def sign_digest(key: PrivateKey, namespace: Namespace, digest: bytes) -> str:
 def verify(key: PublicKey, namespace: Namespace, data: bytes, signature: str) -> bool:
     """Tell whether ``signature`` is the key's of ``data`` for this ``namespace``; whatever else it is, it is not."""
     return _verify(key, namespace, signature, lambda name: _HASHES[name](data).digest())
+
+
+def verify_approval(line: str, data: bytes, signature: str) -> bool:
+    """Tell whether a signature of an approval is that of the key on a line."""
+    try:
+        key = PublicKey.parse(line, argument="key")
+    except InputError:
+        return False
+    return verify(key, "panbayes-approval", data, signature)
 
 
 def verify_digest(key: PublicKey, namespace: Namespace, digest: bytes, signature: str) -> bool:

@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias, TypeVar
 
 import platformdirs
 
@@ -43,6 +43,7 @@ from panbayes.consortium.holder.ledger.binding import Bindings, Fingerprint
 from panbayes.consortium.holder.ledger.declaration import Dataset
 from panbayes.consortium.holder.ledger.file import BUSY_SECONDS
 from panbayes.consortium.holder.ledger.ledger import Ledger
+from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.errors import InputError, LedgerError
 from panbayes.files import check_path, sync_folder
 from panbayes.tables.sources.place import place_of
@@ -56,6 +57,8 @@ PATIENCE: Final = 1.0
 
 POLL: Final = 0.02
 """Seconds between two tries to take the lock."""
+
+_Found = TypeVar("_Found")
 
 Waiting: TypeAlias = Callable[[str], None]
 """Who is told that a run waits, in one line."""
@@ -82,12 +85,11 @@ class Cabinet:
 
     @property
     def owned(self) -> bool:
-        """Whether the state is that of a holder's file, whose officers decide: its agent keeps studies beside it."""
+        """Whether officers decide about an account in it: a ledger itself says so."""
         try:
-            folder = Path(os.path.realpath(self.folder))
+            return any(_has_officers(path) for path in self.files())
         except ValueError:  # No such path can be; whoever opens it is told.
             return False
-        return (folder.parent / "post" / "studies").is_dir()
 
     def path(self, holder: str) -> Path:
         """Return where the ledger of a holder goes, by its name; names that look alike in a file system stay apart."""
@@ -104,16 +106,19 @@ class Cabinet:
         *,
         waiting: Waiting = _patiently,
         busy_seconds: float = BUSY_SECONDS,
+        free: bool = False,
     ) -> dict[str, Ledger]:
         """Open the ledger of each holder's records, or of this holder, or a new one; see the module.
 
         ``holders`` gives, by name, the hash of the schema and the fingerprint of the records under it. The ledgers are
         bound to the records; two holders with the same records get the same ledger. The caller closes them.
 
+        With ``free``, a cabinet with an account about which officers decide is refused.
+
         Who has to wait for another run to look and make is told by ``waiting``, once, and waits ``busy_seconds``.
         """
         with self._locked(waiting, busy_seconds), ExitStack() as on_error:
-            bindings = {path: _bindings(path) for path in self.files()}
+            bindings = {path: self._look(path, Transaction.bindings, free=free) for path in self.files()}
             ledgers: dict[str, Ledger] = {}
             for holder, (schema, records) in holders.items():
                 path = _bound_to(bindings, schema, records) or self.path(holder)
@@ -125,9 +130,9 @@ class Cabinet:
             on_error.pop_all()
             return ledgers
 
-    def datasets(self) -> dict[Path, list[Dataset]]:
-        """Return what was declared in every ledger that has a dataset, in order."""
-        found = {path: _history(path) for path in self.files()}
+    def datasets(self, *, free: bool = False) -> dict[Path, list[Dataset]]:
+        """Return what was declared in every ledger that has a dataset, in order; ``free`` as for :meth:`open`."""
+        found = {path: self._look(path, _history, free=free) for path in self.files()}
         return {path: history for path, history in found.items() if history}
 
     def declared_at(
@@ -161,7 +166,7 @@ class Cabinet:
     def check_apart(self, declared: Mapping[Path, Fingerprint]) -> None:
         """Refuse records of declared datasets, by the path of their ledger, that another ledger has answered from."""
         for other in self.files() if declared else ():
-            bound = _bindings(other)
+            bound = self._look(other, Transaction.bindings)
             if any(path != other and bound.belongs_to(records) for path, records in declared.items()):
                 raise LedgerError(
                     str(other),
@@ -174,6 +179,17 @@ class Cabinet:
         """Let nobody else look for ledgers, or make one, until the block ends."""
         with self._locked(_patiently, BUSY_SECONDS):
             yield
+
+    def _look(self, path: Path, what: Callable[[Transaction], _Found], *, free: bool = False) -> _Found:
+        """Return what is found in a ledger, which is opened once."""
+        with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
+            if free and transaction.officers():
+                raise InputError(
+                    "state",
+                    found=f"{self.folder.parent} is that of a holder's file, and its officers decide what is answered",
+                    remedy="propose the study to the holder, whose agent answers it: panbayes holder serve",
+                )
+            return what(transaction)
 
     def make_folder(self, *, argument: str = "state") -> None:
         """Make the folder, for its owner only, if there is none. ``argument`` names it in the error."""
@@ -235,14 +251,17 @@ def _taken(lock: int) -> bool:
     return True
 
 
-def _bindings(path: Path) -> Bindings:
-    with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
-        return transaction.bindings()
+def _has_officers(path: Path) -> bool:
+    """Tell whether officers decide about an account; what is no ledger is somebody else's to complain of."""
+    try:
+        with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
+            return bool(transaction.officers())
+    except LedgerError:
+        return False
 
 
-def _history(path: Path) -> list[Dataset]:
-    with Ledger.read(path) as ledger, ledger.transaction(write=False) as transaction:
-        return transaction.dataset.history()
+def _history(transaction: Transaction) -> list[Dataset]:
+    return transaction.dataset.history()
 
 
 def _bound_to(bindings: Mapping[Path, Bindings], schema: str, records: Fingerprint) -> Path | None:

@@ -12,6 +12,7 @@ what           content                            means
 ``block``      the period                         people who are first seen from here on belong to this block
 ``pinned``     the study, its blocks, the address what the study sees of a dataset that changes, for good
 ``renumbered`` nothing                            ids changed: no block opens any more, and every study is everybody's
+``officers``   keys, how many must sign           these decide about the account from here on, say those who did before
 ============== ================================== ============================================================
 
 Every note says after which entry it was written. The commitment of an entry covers all notes before it, so that a cap
@@ -28,7 +29,9 @@ from panbayes.consortium.holder.ledger.chain import sha256
 
 __all__ = ["WHATS", "Note", "What", "next_digest", "notes_digest"]
 
-What: TypeAlias = Literal["cap", "closed", "looked", "failed", "resumed", "dataset", "block", "pinned", "renumbered"]
+What: TypeAlias = Literal[
+    "cap", "closed", "looked", "failed", "resumed", "dataset", "block", "pinned", "renumbered", "officers"
+]
 
 WHATS: Final[tuple[What, ...]] = get_args(What)
 

@@ -154,6 +154,10 @@ class Transaction(Rows):
         """Return the studies that the holder has closed, by their hashes."""
         return {note.content for note in self.notes() if note.what == "closed" and note.content is not None}
 
+    def officers(self) -> list[str]:
+        """Return every note of who decides about the account, in order; none if nobody does."""
+        return self.note_table.of("officers")
+
     def failures(self) -> list[Attempt]:
         """Return the answers that failed since the holder last looked at their study, in order."""
         found: list[Attempt] = []
