@@ -292,14 +292,10 @@ class Choice:
     def _by_all(self, name: str, tables: int) -> int:
         """Return how many tables all take together where a holder takes so many: in proportion to its records.
 
-        They never take more than there are sets of attributes, however few of all records the holder has.
+        They never take more than each may, however few of all records the holder has.
         """
-        return max(1, min(round(tables / self._share(name)), self._sets))
-
-    @cached_property
-    def _sets(self) -> int:
-        """How many sets of attributes are offered, each of which is taken once."""
-        return len({_members(offer.axes) for offer in self.offers})
+        most = most_picks(len(self.common)) * len(self.records)
+        return max(1, min(round(tables / self._share(name)), most))
 
     def _unit(self, name: str, tables: int) -> int:
         """Return the unit of price to the holder, if all together take so many ``tables``."""
