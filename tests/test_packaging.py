@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import panbayes
+from tests.effort import soak
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -31,6 +32,7 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
     assert panbayes.__version__ in wheel.name
 
 
+@soak
 def test_the_wheel_works_where_nothing_else_is_installed(wheel: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
     python = str(tmp_path / "env" / "bin" / "python")

@@ -56,6 +56,7 @@ from tests.consortium.studies import (
     tables_for,
     variants,
 )
+from tests.effort import soak
 
 ROOT = Path(__file__).resolve().parents[2]
 GENEROUS = [study for study in STUDIES if study.epsilon == MUCH]
@@ -213,6 +214,7 @@ def test_the_records_of_a_holder_are_counted_for_scores_once_at_most(
     assert bool(prepared) == ("score" in study.how.reads and study.score != LINEAR), "the linear score needs no tables"
 
 
+@soak
 def test_killed_around_its_charges_every_study_comes_to_its_end_within_the_grant(tmp_path: Path) -> None:
     """In real processes, with ``kill -9``; ``killing.py`` says what is checked."""
     command = [sys.executable, "-m", "tests.consortium.killing", str(tmp_path)]

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import soak
+
 pytest.importorskip("starlette", reason="the mailbox needs the extra serve")
 pytest.importorskip("uvicorn", reason="the mailbox needs the extra serve")
 
 ROOT = Path(__file__).parents[2]
 
 
+@soak
 @pytest.mark.skipif(shutil.which("bash") is None or shutil.which("awk") is None, reason="needs bash and awk")
 def test_the_example_runs_from_any_folder(tmp_path: Path) -> None:
     environment = {

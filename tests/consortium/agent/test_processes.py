@@ -28,6 +28,7 @@ from tests.conftest import ROOT
 from tests.consortium.agent.dying import AGENT, COMPUTING
 from tests.consortium.agent.exchanges import Exchange
 from tests.consortium.agent.houses import key
+from tests.effort import soak, some
 from tests.running import default_signals
 
 
@@ -85,7 +86,7 @@ def faults(exchange: Exchange) -> list[str]:
         return verify(ledger)
 
 
-@pytest.mark.parametrize("point", AGENT)
+@pytest.mark.parametrize("point", some(AGENT, 3))
 def test_an_agent_that_is_killed_anywhere_leaves_nothing_half_done(exchange: Exchange, point: str) -> None:
     exchange.approve()
     stem = exchange.ask()
@@ -110,7 +111,7 @@ def test_an_agent_that_is_killed_anywhere_leaves_nothing_half_done(exchange: Exc
     assert exchange.happened().count("answered") == 1
 
 
-@pytest.mark.parametrize("point", COMPUTING)
+@pytest.mark.parametrize("point", some(COMPUTING, 2))
 def test_a_process_that_is_killed_while_it_computes_is_silence_and_a_failure_that_is_counted(
     exchange: Exchange, point: str
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_process_that_is_killed_while_it_computes_is_silence_and_a_failure_tha
     assert faults(exchange) == []
 
 
+@soak
 def test_three_failures_pause_a_study_in_silence(exchange: Exchange) -> None:
     exchange.approve()
     stem = exchange.ask()
@@ -373,6 +375,7 @@ def test_a_process_computes_promises_and_ends_when_it_is_let_go(tmp_path: Path) 
         os.kill(number, 0)
 
 
+@soak
 def test_a_process_that_waited_long_enough_ends_and_is_replaced(
     exchange: Exchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:

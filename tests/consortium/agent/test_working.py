@@ -24,6 +24,7 @@ from panbayes.consortium.protocol.envelope import Release
 from panbayes.errors import InternalError
 from tests.consortium.agent.exchanges import VOTING, Exchange
 from tests.consortium.agent.houses import SCHEMA, key
+from tests.effort import soak
 
 ADAPTIVE = 'version = 1\nname = "adaptive"\nschema = "clinic.toml"\nepsilon = 1\n'
 VOTES = f'{ADAPTIVE}strategy = "noisy-majority-voting"\ndegree = 1\n'
@@ -228,6 +229,7 @@ def test_a_message_beyond_the_bound_is_neither_sent_nor_read(monkeypatch: pytest
         receive_said(io.BytesIO((101).to_bytes(8, "big") + b"\x00" * 101))
 
 
+@soak
 def test_what_is_compiled_is_kept_with_the_state_where_there_is_no_other_place(
     exchange: Exchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:

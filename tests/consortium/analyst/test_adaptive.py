@@ -55,6 +55,7 @@ from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.table import Table
 from tests.consortium.studies import Wire, learn_over
+from tests.effort import soak, some
 
 SIZES = (2, 3, 12, 2, 4, 2, 3, 5)
 SCHEMA = Schema(
@@ -644,7 +645,7 @@ def test_small_and_odd_tables(sizes: tuple[int, ...], records: int) -> None:
 
 @pytest.mark.parametrize(
     ("epsilon", "adjacency", "delta"),
-    [(epsilon, *setting) for epsilon, setting in zip(("1", "30", "30", "1"), SETTINGS, strict=True)],
+    some([(epsilon, *setting) for epsilon, setting in zip(("1", "30", "30", "1"), SETTINGS, strict=True)], 2),
 )
 def test_attributes_that_never_vary_and_one_with_two_thousand_values(
     epsilon: str, adjacency: Adjacency, delta: Fraction
@@ -724,6 +725,7 @@ for study in STUDIES:
 """
 
 
+@soak
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the settings below are names of x86 processors")
 def test_an_older_processor_asks_the_same_until_a_law_is_fitted_and_then_differs_little() -> None:
     """Without AVX2, AVX-512 and FMA, in NumPy, in its linear algebra and in the C library.

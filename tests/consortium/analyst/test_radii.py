@@ -16,6 +16,7 @@ from panbayes.dp.one_radius import MAX_CELLS
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.events import OneRadius
+from tests.effort import some
 
 ONE = Pure(Fraction(1))
 
@@ -88,7 +89,7 @@ GROUPS = [
 ]
 
 
-@pytest.mark.parametrize(("cells", "epsilon", "balanced"), GROUPS)
+@pytest.mark.parametrize(("cells", "epsilon", "balanced"), some(GROUPS, 3))
 def test_the_law_of_a_cell_has_the_moments_of_what_is_drawn(
     cells: tuple[int, ...], epsilon: str, balanced: bool
 ) -> None:

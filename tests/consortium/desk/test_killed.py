@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 from tests.conftest import ROOT
+from tests.effort import soak
 from tests.running import environment
 
 
+@soak
 def test_an_analyst_killed_at_every_step_goes_on(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.consortium.desk.killing", str(tmp_path)],

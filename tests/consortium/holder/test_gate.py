@@ -48,6 +48,7 @@ from tests.consortium.holder.examples import (
 )
 from tests.consortium.protocol import examples
 from tests.consortium.protocol.mutation import mutations
+from tests.effort import often
 
 
 @pytest.fixture
@@ -365,7 +366,7 @@ def test_spending_adds_up_across_schemas_of_one_ledger(ledger: Ledger) -> None:
 
 
 @given(records=st.integers(0, 2**31), other=st.integers(0, 2**31))
-@settings(max_examples=15)
+@settings(max_examples=often(3, 15))
 def test_refusals_do_not_depend_on_the_records(records: int, other: int) -> None:
     """Every refusal of a list of bad questions is the same for any two tables of one size."""
     agreed, foreign = study("noisy-majority-voting"), study(name="foreign")

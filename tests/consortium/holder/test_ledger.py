@@ -27,6 +27,7 @@ from panbayes.schema.schema import Unit
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import SCHEMA, asked, pure, refused, released, script, singles, study, table
 from tests.consortium.holder.ledgers import WAYS, answer, gate
+from tests.effort import often
 
 SHARES = ("1/3", "1/7", "0.1", "0.000001", "2")
 BUSY_SECONDS = 0.05
@@ -87,7 +88,7 @@ def test_what_was_asked_and_replied_is_stored_by_the_question(ledger: Ledger) ->
     charges=st.lists(st.tuples(st.integers(0, 3), st.sampled_from(SHARES)), max_size=12),
     cap=st.fractions(0, 4, max_denominator=50),
 )
-@settings(max_examples=20)
+@settings(max_examples=often(4, 20))
 def test_sums_are_exact_and_never_above_study_or_cap(
     way: str, charges: list[tuple[int, str]], cap: Fraction, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -23,6 +23,7 @@ from tests.consortium.holder.examples import asked, released, singles, study
 from tests.consortium.holder.golden_ledger import EXCHANGES, FOLDER, HEADS, gate, golden, layout, replay
 from tests.consortium.holder.ledgers import edit
 from tests.consortium.holder.made_up_version import known, to_made_up
+from tests.effort import soak
 
 ROOT = Path(__file__).resolve().parents[3]
 NEWEST = newest()
@@ -236,6 +237,7 @@ def migrating(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
 
 
+@soak
 def test_killed_anywhere_in_a_migration(tmp_path: Path) -> None:
     """``migrating.py`` says what is checked: before every statement, and at lines of the holder's room.
 

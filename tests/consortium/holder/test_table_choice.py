@@ -32,6 +32,7 @@ from panbayes.tables.counting import block_counts
 from panbayes.tables.counting.parities import parities
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import answer, check
+from tests.effort import some
 
 SIZES = (3, 2, 2, 2)
 ATTRIBUTES = tuple(Attribute(f"a{i}", categories=tuple(range(size))) for i, size in enumerate(SIZES))
@@ -257,7 +258,7 @@ def test_one_person_moves_no_entry_of_the_look_by_more_than_its_sensitivity(
     place = {records: number for number, records in enumerate(names)}
     first, second = (np.array([place[pair[side]] for pair in pairs]) for side in (0, 1))
     made = [table_of(records) for records in names]
-    queries = QUERIES if max_records == 1 else QUERIES[::4]
+    queries = some(QUERIES if max_records == 1 else QUERIES[::4], 4)
     moved = []
     for query in queries:
         vectors = np.array([looked(query, table) for table in made])
