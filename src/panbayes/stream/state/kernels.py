@@ -55,13 +55,13 @@ def _mark_one(slot: np.uint64, marks: Bits, limit: np.uint64) -> None:
 
 
 @njit(cache=True, nogil=True)
-def redraw_marked(words: Bits, marks: Bits, start: int, coins: Bits, threshold: int) -> int:
+def redraw_marked(words: Bits, marks: Bits, start: int, coins: Bits, threshold: int, still: Bits, ones: Bits) -> int:
     """Redraw the marked bits of the words from ``start`` on, and clear the marks; return where the coins ran out.
 
     Words go in groups of 64. The highest eight bits of all coins of a group are compared in one straight loop, which
     the compiler turns into wide instructions; one marked bit in 256 is still open then, and its word goes on alone.
+    ``still`` and ``ones`` are room for a group.
     """
-    still, ones = np.empty(64, dtype=np.uint64), np.empty(64, dtype=np.uint64)
     # All ones where the threshold has a one, so that nothing branches.
     sides = np.empty(8, dtype=np.uint64)
     for level in range(8):
@@ -97,8 +97,6 @@ def redraw_marked(words: Bits, marks: Bits, start: int, coins: Bits, threshold: 
             own[j] = (own[j] & ~marked[j]) | ones[j]
             marked[j] = np.uint64(0)
         first += count
-    still[:] = np.uint64(0)
-    ones[:] = np.uint64(0)
     return first
 
 

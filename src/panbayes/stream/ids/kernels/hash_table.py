@@ -50,5 +50,6 @@ def find_text(text: NDArray[np.uint8], key: Hashes, table: Hashes, values: NDArr
     hashes, slots = np.empty(1, dtype=np.uint64), np.empty(1, dtype=np.int64)
     hash_texts(text, np.zeros(1, dtype=np.int64), np.full(1, text.size, dtype=np.int64), key, hashes)
     find_listed(hashes, table, values, slots)
-    hashes[0] = 0
-    return int(slots[0])
+    slot = int(slots[0])
+    hashes[0], slots[0] = 0, 0
+    return slot

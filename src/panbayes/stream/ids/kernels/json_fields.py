@@ -1,7 +1,8 @@
-"""Fields of NDJSON lines, each line by itself.
+"""Fields of NDJSON lines, each line by itself: JSON as RFC 8259 has it.
 
-A loop reads lines that are plainly JSON objects. Whatever is not plain (escapes, ids with a sign or a point, deep
-nesting, anything that might not be JSON) it leaves to a whole parser: it refuses nothing by itself.
+A line is one object. Names may have escapes; of several members of one name the last one counts. Strings that nobody
+asks for may have bytes that are not UTF-8. An escape must be right wherever it stands; half a surrogate pair is not.
+Arrays and objects are followed to :data:`_DEEPEST` levels. A line that breaks a rule has nothing.
 """
 
 from __future__ import annotations
@@ -10,71 +11,130 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["take_json_field"]
+from panbayes.stream.ids.kernels.spans import after_character, character_at, put_character
+
+__all__ = ["LONGEST_NUMBER", "NESTING", "take_json_fields"]
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
-_DEEPEST = 60
-"""Levels of arrays and objects that the loop follows."""
+NESTING = 15
+"""Words in which a bit says of every open bracket whether it is that of an object."""
+
+_DEEPEST = 64 * NESTING
+
+LONGEST_NUMBER = 4300
+"""Characters of a whole number that is an id."""
+
+_ABSENT, _NESTED, _TEXT, _ESCAPED, _INTEGER, _OTHER = 0, 1, 2, 3, 4, 5
+"""What a value is: null, or not there; an array or object; a string without escapes, or with; a whole number; a word,
+another number, or whatever can be no id."""
 
 
 @njit(cache=True, nogil=True)
-def take_json_field(
-    data: Bytes, starts: Ints, lengths: Ints, name: Bytes, ask: NDArray[np.bool_], any_value: bool
+def take_json_fields(
+    data: Bytes,
+    starts: Ints,
+    lengths: Ints,
+    names: Bytes,
+    name_starts: Ints,
+    name_lengths: Ints,
+    kinds: Bytes,
+    nesting: Words,
+    found_starts: NDArray[np.int64],
+    found_lengths: NDArray[np.int64],
 ) -> None:
-    """Replace every line by the text or the digits of its field ``name``, or by nothing where it is absent or null.
+    """Find the members called ``names`` of every line: the first one an id, the others values of any kind.
 
-    With ``any_value`` numbers of all kinds, ``true`` and ``false`` are texts too, as they are written, and lists and
-    objects are nothing. Lines that are not plain are marked in ``ask`` and stay as they are.
+    The spans of name k go to row k: the text of a string, or a number or word as it is written; nothing for null, lists
+    and objects. Where the line is no object, or its id neither a text nor a whole number nor null,
+    there is nothing of the whole line. Escapes are undone in place. ``kinds`` (one for each name) and ``nesting`` are
+    room to work in. Where an id alone is asked for, every member of its name must be one, and names need not be UTF-8.
     """
+    count = name_starts.size
     for t in range(starts.size):
-        begin, size = _member(data, starts[t], starts[t] + lengths[t], name, any_value)
-        ask[t] = size < 0
-        if size >= 0:
-            starts[t] = begin
-            lengths[t] = size
+        for k in range(count):
+            found_starts[k, t] = starts[t]
+            found_lengths[k, t] = 0
+            kinds[k] = _ABSENT
+        end = starts[t] + lengths[t]
+        readable = _members(
+            data, starts[t], end, names, name_starts, name_lengths, kinds, nesting, found_starts, found_lengths, t
+        )
+        readable = readable and kinds[0] != _OTHER
+        for k in range(count):
+            if readable and (kinds[k] == _TEXT or kinds[k] == _ESCAPED):
+                readable = _is_utf8(data, found_starts[k, t], found_starts[k, t] + found_lengths[k, t])
+        if not readable:
+            for k in range(count):
+                found_lengths[k, t] = 0
+            continue
+        for k in range(count):
+            if kinds[k] == _ESCAPED:
+                begin = found_starts[k, t]
+                size = _undo_escapes(data, begin, begin + found_lengths[k, t])
+                for other in range(k, count):
+                    if kinds[other] == _ESCAPED and found_starts[other, t] == begin:
+                        found_lengths[other, t] = size
+                        kinds[other] = _TEXT
+        if kinds[0] == _INTEGER and data[found_starts[0, t]] == 45 and data[found_starts[0, t] + 1] == 48:
+            # Of all whole numbers only 0 can be written in two ways.
+            found_starts[0, t] += 1
+            found_lengths[0, t] = 1
 
 
 @njit(cache=True, nogil=True)
-def _member(data: Bytes, i: int, end: int, name: Bytes, any_value: bool) -> tuple[int, int]:
-    """Find a field in one line: its start and its length, 0 if it is absent or null, −1 if the line is not plain."""
-    begin, size = i, 0
+def _members(
+    data: Bytes,
+    i: int,
+    end: int,
+    names: Bytes,
+    name_starts: Ints,
+    name_lengths: Ints,
+    kinds: Bytes,
+    nesting: Words,
+    found_starts: NDArray[np.int64],
+    found_lengths: NDArray[np.int64],
+    t: int,
+) -> bool:
+    """Find members of one line, and what their values are; say whether the line is an object."""
+    count = name_starts.size
     i = _space(data, i, end)
     if i >= end or data[i] != 123:
-        return begin, -1
+        return False
     i = _space(data, i + 1, end)
     more = not (i < end and data[i] == 125)
     while more:
-        after = _string(data, i, end)
-        if after < 0:
-            return begin, -1
-        same = after - i - 2 == name.size
-        if same:
-            for j in range(name.size):
-                same &= data[i + 1 + j] == name[j]
+        begin = i + 1
+        after, kind = _string(data, i, end)
+        if after < 0 or (count > 1 and not _is_utf8(data, begin, after - 1)):
+            return False
         i = _space(data, after, end)
         if i >= end or data[i] != 58:
-            return begin, -1
-        i = _space(data, i + 1, end)
-        after = _plain_value(data, i, end) if same and not any_value else _value(data, i, end)
-        if after < 0:
-            return begin, -1
-        if same:
-            if data[i] == 34:
-                begin, size = i + 1, after - i - 2
-            else:
-                nothing = data[i] == 110 or data[i] == 123 or data[i] == 91
-                begin, size = i, (0 if nothing else after - i)
-        i = _space(data, after, end)
+            return False
+        value = _space(data, i + 1, end)
+        i, what = _value(data, value, end, nesting)
+        if i < 0:
+            return False
+        for k in range(count):
+            if not _same(data, begin, after - 1, kind == _ESCAPED, names, name_starts[k], name_lengths[k]):
+                continue
+            quotes = int(what in (_TEXT, _ESCAPED))
+            nothing = what in (_ABSENT, _NESTED)
+            found_starts[k, t] = value + quotes
+            found_lengths[k, t] = 0 if nothing else i - value - 2 * quotes
+            no_id = k == 0 and (what in (_NESTED, _OTHER) or (what == _INTEGER and i - value > LONGEST_NUMBER))
+            kinds[k] = _OTHER if no_id else what
+            if count == 1 and (no_id or (quotes and not _is_utf8(data, value + 1, i - 1))):
+                return False
+        i = _space(data, i, end)
         if i >= end or (data[i] != 44 and data[i] != 125):
-            return begin, -1
+            return False
         more = data[i] == 44
         if more:
             i = _space(data, i + 1, end)
-    if _space(data, i + 1, end) != end:
-        return begin, -1
-    return begin, size
+    return _space(data, i + 1, end) == end
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -85,49 +145,127 @@ def _space(data: Bytes, i: int, end: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _string(data: Bytes, i: int, end: int) -> int:
-    """Return where a string of plain characters ends (after its quote), −1 if there is none."""
+def _is_utf8(data: Bytes, i: int, end: int) -> bool:
+    while i < end:
+        if data[i] < 0x80:
+            i += 1
+        else:
+            i = after_character(data, i, end)
+            if i < 0:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _string(data: Bytes, i: int, end: int) -> tuple[int, int]:
+    """Return where a string ends (after its quote) and whether it has escapes, −1 if there is none."""
+    kind = _TEXT
     if i >= end or data[i] != 34:
-        return -1
+        return -1, kind
     i += 1
     while i < end:
         byte = data[i]
         if byte == 34:
-            return i + 1
-        if byte < 32 or byte == 92:
-            return -1
-        i += 1
-        if byte >= 0x80:
-            i = _rest_of_character(data, i, end, byte)
+            return i + 1, kind
+        if byte < 32:
+            return -1, kind
+        if byte == 92:
+            kind = _ESCAPED
+            _, i = _escape(data, i, end)
             if i < 0:
-                return -1
-    return -1
+                return -1, kind
+        else:
+            i += 1
+    return -1, kind
 
 
 @njit(cache=True, nogil=True)
-def _rest_of_character(data: Bytes, i: int, end: int, lead: int) -> int:
-    """Return where a character of several bytes ends that begins with ``lead`` before ``i``, −1 if it is not UTF-8."""
-    low, high = 0x80, 0xBF
-    if 0xC2 <= lead <= 0xDF:
-        rest = 1
-    elif 0xE0 <= lead <= 0xEF:
-        rest = 2
-        low = 0xA0 if lead == 0xE0 else 0x80
-        high = 0x9F if lead == 0xED else 0xBF
-    elif 0xF0 <= lead <= 0xF4:
-        rest = 3
-        low = 0x90 if lead == 0xF0 else 0x80
-        high = 0x8F if lead == 0xF4 else 0xBF
-    else:
+def _escape(data: Bytes, i: int, end: int) -> tuple[int, int]:
+    """Return the character that an escape stands for, and where it ends; −1 twice if it is wrong."""
+    if i + 1 >= end:
+        return -1, -1
+    byte = data[i + 1]
+    if byte == 117:
+        unit = _unit(data, i, end)
+        if unit < 0 or 0xDC00 <= unit <= 0xDFFF:
+            return -1, -1
+        if unit < 0xD800 or unit > 0xDFFF:
+            return unit, i + 6
+        second = _unit(data, i + 6, end)
+        if second < 0xDC00 or second > 0xDFFF:
+            return -1, -1
+        return 0x10000 + ((unit - 0xD800) << 10) + (second - 0xDC00), i + 12
+    character = -1
+    if byte == 34 or byte == 92 or byte == 47:
+        character = np.int64(byte)
+    elif byte == 98:
+        character = 8
+    elif byte == 102:
+        character = 12
+    elif byte == 110:
+        character = 10
+    elif byte == 114:
+        character = 13
+    elif byte == 116:
+        character = 9
+    return character, (i + 2 if character >= 0 else -1)
+
+
+@njit(cache=True, nogil=True)
+def _unit(data: Bytes, i: int, end: int) -> int:
+    r"""Return the number that four hexadecimal digits after ``\u`` are, −1 if there are none."""
+    if i + 6 > end or data[i] != 92 or data[i + 1] != 117:
         return -1
-    if i + rest > end:
-        return -1
-    for _ in range(rest):
-        if data[i] < low or data[i] > high:
+    value = 0
+    for j in range(i + 2, i + 6):
+        byte = np.int64(data[j])
+        lower = byte | 32
+        if 48 <= byte <= 57:
+            value = 16 * value + byte - 48
+        elif 97 <= lower <= 102:
+            value = 16 * value + lower - 87
+        else:
             return -1
-        low, high = 0x80, 0xBF
-        i += 1
-    return i
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _undo_escapes(data: Bytes, i: int, end: int) -> int:
+    """Undo the escapes of a string in place, and return how many bytes it has then."""
+    begin = at = i
+    while i < end:
+        if data[i] == 92:
+            character, i = _escape(data, i, end)
+            at = put_character(data, at, character)
+        else:
+            data[at] = data[i]
+            at += 1
+            i += 1
+    return at - begin
+
+
+@njit(cache=True, nogil=True)
+def _same(data: Bytes, i: int, end: int, escaped: bool, names: Bytes, at: int, size: int) -> bool:
+    """Say whether a string is a name, which has ``size`` bytes from ``at`` on."""
+    if not escaped:
+        same = end - i == size
+        for j in range(size if same else 0):
+            same &= data[i + j] == names[at + j]
+        return bool(same)
+    last = at + size
+    while i < end:
+        if data[i] != 92:
+            if at >= last or data[i] != names[at]:
+                return False
+            i += 1
+            at += 1
+            continue
+        character, i = _escape(data, i, end)
+        after = after_character(names, at, last) if at < last else -1
+        if after < 0 or character_at(names, at, after - at) != character:
+            return False
+        at = after
+    return at == last
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -138,45 +276,32 @@ def _digits(data: Bytes, i: int, end: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _plain_value(data: Bytes, i: int, end: int) -> int:
-    """Return where a string, a whole number of at most 18 digits or ``null`` ends, −1 if there is none of these."""
+def _scalar(data: Bytes, i: int, end: int) -> tuple[int, int]:
+    """Return where a string, a number or a word ends, and what it is; −1 if there is none."""
     if i >= end:
-        return -1
-    if data[i] == 34:
-        return _string(data, i, end)
-    if data[i] == 110:
-        return _word(data, i, end)
-    after = _digits(data, i, end)
-    if after == i or after - i > 18 or (data[i] == 48 and after - i > 1):
-        return -1
-    if after < end and (data[after] == 46 or data[after] == 69 or data[after] == 101):
-        return -1
-    return after
-
-
-@njit(cache=True, nogil=True)
-def _scalar(data: Bytes, i: int, end: int) -> int:
-    """Return where a string, a number or a word ends, −1 if there is none."""
-    if i >= end:
-        return -1
+        return -1, _OTHER
     if data[i] == 34:
         return _string(data, i, end)
     if 97 <= data[i] <= 122:
-        return _word(data, i, end)
+        return _word(data, i, end), (_ABSENT if data[i] == 110 else _OTHER)
     if data[i] == 45:
         i += 1
-    after = _digits(data, i, end)
+    after, what = _digits(data, i, end), _INTEGER
     if after == i or (data[i] == 48 and after - i > 1):
-        return -1
+        return -1, what
     if after < end and data[after] == 46:
-        i = after + 1
+        i, what = after + 1, _OTHER
         after = _digits(data, i, end)
         if after == i:
-            return -1
-    # An exponent may be too large for a number: the whole parser decides.
+            return -1, what
     if after < end and (data[after] == 69 or data[after] == 101):
-        return -1
-    return after
+        i, what = after + 1, _OTHER
+        if i < end and (data[i] == 43 or data[i] == 45):
+            i += 1
+        after = _digits(data, i, end)
+        if after == i:
+            return -1, what
+    return after, what
 
 
 @njit(cache=True, nogil=True)
@@ -194,64 +319,72 @@ def _word(data: Bytes, i: int, end: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _value(data: Bytes, i: int, end: int) -> int:
-    """Return where any plain value ends, −1 if there is none or it is too deep."""
+def _value(data: Bytes, i: int, end: int, nesting: Words) -> tuple[int, int]:
+    """Return where any value ends, and what it is; −1 if there is none or it is too deep."""
     if i < end and data[i] != 123 and data[i] != 91:
         return _scalar(data, i, end)
-    # A bit for each open bracket: 1 for an object.
-    opened, depth = np.uint64(0), 0
+    depth = 0
     while True:
         # Here a value begins.
         if i >= end:
-            return -1
+            return -1, _NESTED
         if data[i] == 123 or data[i] == 91:
             is_object = data[i] == 123
             if depth == _DEEPEST:
-                return -1
-            opened = (opened << np.uint64(1)) | np.uint64(is_object)
+                return -1, _NESTED
+            _open(nesting, depth, is_object)
             depth += 1
             i = _space(data, i + 1, end)
             if i < end and data[i] == (125 if is_object else 93):
                 i += 1
-                opened >>= np.uint64(1)
                 depth -= 1
             elif is_object:
                 i = _name(data, i, end)
                 if i < 0:
-                    return -1
+                    return -1, _NESTED
                 continue
             else:
                 continue
         else:
-            i = _scalar(data, i, end)
+            i, _ = _scalar(data, i, end)
             if i < 0:
-                return -1
+                return -1, _NESTED
         # Here a value has ended.
         while depth > 0:
-            inside_object = (opened & np.uint64(1)) != np.uint64(0)
+            inside_object = _is_object(nesting, depth - 1)
             i = _space(data, i, end)
             if i >= end:
-                return -1
+                return -1, _NESTED
             if data[i] == 44:
                 i = _space(data, i + 1, end)
                 if inside_object:
                     i = _name(data, i, end)
                     if i < 0:
-                        return -1
+                        return -1, _NESTED
                 break
             if data[i] != (125 if inside_object else 93):
-                return -1
+                return -1, _NESTED
             i += 1
-            opened >>= np.uint64(1)
             depth -= 1
         if depth == 0:
-            return i
+            return i, _NESTED
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _open(nesting: Words, depth: int, is_object: bool) -> None:
+    bit = np.uint64(1) << np.uint64(depth & 63)
+    nesting[depth >> 6] = (nesting[depth >> 6] & ~bit) | (bit if is_object else np.uint64(0))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_object(nesting: Words, depth: int) -> bool:
+    return bool((nesting[depth >> 6] >> np.uint64(depth & 63)) & np.uint64(1))
 
 
 @njit(cache=True, nogil=True)
 def _name(data: Bytes, i: int, end: int) -> int:
     """Return where the value of a member begins whose name begins at ``i``, −1 if there is none."""
-    i = _string(data, i, end)
+    i, _ = _string(data, i, end)
     if i < 0:
         return -1
     i = _space(data, i, end)
