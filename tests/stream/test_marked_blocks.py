@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from panbayes.stream.ids import records
 from panbayes.stream.ids.arena import Arena
-from panbayes.stream.ids.chunk import Chunk, Integers, Texts
+from panbayes.stream.ids.chunk import Block, Integers, Texts
 from panbayes.stream.ids.kernels.fold_hash import integer_cells
 from panbayes.stream.ids.selection import slot_runs
 from panbayes.stream.ids.single import single_slots
@@ -25,7 +25,7 @@ from panbayes.stream.laws.optimal_bernoulli import optimal_bernoulli
 from panbayes.stream.laws.quantized_laplace import quantized_laplace
 from panbayes.stream.laws.state_law import COIN, StateLaw
 from panbayes.stream.setup import configure_hashed
-from panbayes.stream.state import kernels, touched
+from panbayes.stream.state import kernels, word_kernels
 from panbayes.stream.state.coins import seeded_coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.memory import MemoryStore
@@ -121,13 +121,13 @@ def test_few_events_in_a_file_write_their_words_in_blocks_too(tmp_path: Path, mo
     descriptor = os.open(path, os.O_RDWR)
     entries = FiledEntries(LAW, 10**6, np.memmap(path, mode="r+", shape=(size,)), descriptor, 0)
     written: list[int] = []
-    really = touched.write_words
+    really = word_kernels.write_words
 
     def watched(descriptor: int, words: NDArray[np.uint64], places: Slots, offset: int) -> int:
         written.extend(offset + 8 * place for place in places.tolist())
         return really(descriptor, words, places, offset)
 
-    monkeypatch.setattr(touched, "write_words", watched)
+    monkeypatch.setattr(word_kernels, "write_words", watched)
     entries.redraw_blocks([np.array([0, 1, 999_999]), np.array([64])], 10, present=True, coins=ones)
     assert written == [0, 999_999 // 64 * 8, 8]
     entries.redraw_blocks([np.arange(100, 104)] * 3, 250_000, present=True, coins=ones)
@@ -137,7 +137,7 @@ def test_few_events_in_a_file_write_their_words_in_blocks_too(tmp_path: Path, mo
     os.close(descriptor)
 
 
-IDS: dict[str, Chunk] = {
+IDS: dict[str, Block] = {
     "integers": Integers(np.random.default_rng(1).integers(-(1 << 40), 1 << 40, 3001)),
     "texts": Texts.of([f"visitor-{i * i % 997}@example.org" for i in range(2999)]),
 }
@@ -145,7 +145,7 @@ IDS: dict[str, Chunk] = {
 
 @pytest.mark.parametrize("block", [64, 1000, 1 << 15])
 @pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
-def test_a_counter_redraws_the_cells_of_all_blocks(monkeypatch: pytest.MonkeyPatch, ids: Chunk, block: int) -> None:
+def test_a_counter_redraws_the_cells_of_all_blocks(monkeypatch: pytest.MonkeyPatch, ids: Block, block: int) -> None:
     """Whatever the size of a block, the cells of all ids and of no others are redrawn, as ids one by one say."""
     monkeypatch.setattr(records, "BLOCK", block)
     universe = HashedUniverse.of_memory(1 << 10, key=bytes(16))

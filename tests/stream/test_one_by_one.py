@@ -23,7 +23,7 @@ from panbayes.stream.ids.universes.registry import read_universe, universe_kinds
 from panbayes.stream.laws.optimal_bernoulli import optimal_bernoulli
 from panbayes.stream.laws.quantized_laplace import quantized_laplace
 from panbayes.stream.laws.state_law import COIN, StateLaw
-from panbayes.stream.state import kernels, touched
+from panbayes.stream.state import kernels, word_kernels
 from panbayes.stream.state.coins import Coins, seeded_coins, system_coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.touched import FiledEntries
@@ -171,13 +171,13 @@ def test_a_small_batch_writes_words_and_a_large_one_does_not(tmp_path: Path, mon
     """10⁶ users have 31 pages: 10 events write at most 10 words, and 100 change the mapped file."""
     entries = filed(tmp_path / "f", LAWS["bits"], 10**6, 4096)
     written: list[int] = []
-    really = touched.write_words
+    really = word_kernels.write_words
 
     def watched(descriptor: int, words: NDArray[np.uint64], places: NDArray[np.int64], offset: int) -> int:
         written.extend(offset + 8 * place for place in places.tolist())
         return really(descriptor, words, places, offset)
 
-    monkeypatch.setattr(touched, "write_words", watched)
+    monkeypatch.setattr(word_kernels, "write_words", watched)
     entries.redraw(np.array([0, 1, 63, 64, 999_999] * 2), present=True, coins=system_coins)
     assert written == [4096, 4104, 4096 + 999_999 // 64 * 8]
     entries.redraw(np.arange(100), present=True, coins=system_coins)
@@ -193,13 +193,13 @@ def test_a_thousand_events_of_a_large_file_write_their_words_and_change_nothing_
     with DensityEstimator.create(path, users, epsilon=1) as estimator:
         before = np.fromfile(path, dtype=np.uint64)
         written: list[int] = []
-        really = touched.write_words
+        really = word_kernels.write_words
 
         def watched(descriptor: int, words: NDArray[np.uint64], places: NDArray[np.int64], offset: int) -> int:
             written.extend(offset + 8 * place for place in places.tolist())
             return really(descriptor, words, places, offset)
 
-        monkeypatch.setattr(touched, "write_words", watched)
+        monkeypatch.setattr(word_kernels, "write_words", watched)
         ids = np.random.default_rng(3).integers(0, users, 1000)
         estimator.update(ids)
         after = np.fromfile(path, dtype=np.uint64)

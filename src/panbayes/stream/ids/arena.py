@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -89,24 +88,25 @@ class Arena:
             self._blocks.append(private_memory(max(size, 2 * self._blocks[-1].size)))
             self._used.append(0)
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> _Scope:
         """Take back at the end what was handed out since the beginning; it is overwritten by others, or by a wipe."""
-        at, top, wipes = self._at, self._top, self._wipes
-        try:
-            yield
-        finally:
-            # After a wipe there is nothing to take back: somebody else's batch may lie there.
-            if wipes == self._wipes:
-                self._at, self._top = at, top
+        return _Scope(self)
+
+    def place(self) -> tuple[int, int, int]:
+        """Return up to where the memory is handed out."""
+        return self._at, self._top, self._wipes
+
+    def take_back(self, place: tuple[int, int, int]) -> None:
+        """Take back what lies above; after a wipe there is nothing, and somebody else's batch may lie there."""
+        if place[2] == self._wipes:
+            self._at, self._top, _ = place
 
     def wipe(self) -> None:
         """Overwrite everything that was handed out since the last time, and take it back."""
-        for block, used in zip(self._blocks, self._used, strict=True):
-            block[:used].fill(0)
-        del self._blocks[1:]
-        self._used = [0]
-        self._at = self._top = 0
+        for number, used in enumerate(self._used):
+            self._blocks[number][:used].fill(0)
+        del self._blocks[1:], self._used[1:]
+        self._used[0] = self._at = self._top = 0
         self._wipes += 1
 
     def __enter__(self) -> Self:
@@ -118,3 +118,20 @@ class Arena:
     ) -> None:
         """Wipe it."""
         self.wipe()
+
+
+class _Scope:
+    """A stretch of work: a plain object, because there is one for every block of ids."""
+
+    __slots__ = ("_arena", "_place")
+
+    def __init__(self, arena: Arena) -> None:
+        self._arena, self._place = arena, arena.place()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._arena.take_back(self._place)

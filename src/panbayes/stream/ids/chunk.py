@@ -18,6 +18,7 @@ BLOCK: Final = 1 << 15
 """Ids worked on at a time: few enough that what is made of them stays in the processor's cache until it is used."""
 
 _WHOLE: Final = (np.dtype(np.int64), np.dtype(np.uint64))
+_SIDE_BY_SIDE: Final = (8,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Integers:
 
     def whole(self, arena: Arena) -> NDArray[np.integer]:
         """Return the values in 64 bits side by side, with a sign or without; uncopied where they are that already."""
-        if self.values.dtype in _WHOLE and self.values.flags.c_contiguous:
+        if self.values.dtype in _WHOLE and self.values.strides == _SIDE_BY_SIDE:
             return self.values
         written = np.dtype(self.values.dtype)
         if not written.isnative:

@@ -128,8 +128,10 @@ def chunks(ids: object) -> Iterator[Chunk]:
         if ids.ndim != 1:
             raise wrong_type(f"an array of {ids.ndim} dimensions")
         if ids.dtype.kind in "iu":
-            missing = np.ma.getmaskarray(ids) if isinstance(ids, np.ma.MaskedArray) else None
-            yield Integers(np.ma.getdata(ids), missing)
+            if isinstance(ids, np.ma.MaskedArray):
+                yield Integers(np.ma.getdata(ids), np.ma.getmaskarray(ids))
+            else:
+                yield Integers(ids)
         elif ids.dtype.kind in "US" and not isinstance(ids, np.ma.MaskedArray):
             yield FixedTexts(ids)
         elif ids.dtype.kind in "USOT":

@@ -46,7 +46,7 @@ class Run:
         for begin in range(0, self.size, BLOCK):
             end = min(self.size, begin + BLOCK)
             with arena.scope():
-                yield tuple(chunk.block(place + begin, place + end, arena) for chunk, place in self.columns)
+                yield tuple([chunk.block(place + begin, place + end, arena) for chunk, place in self.columns])
 
 
 class _Reader:
@@ -72,6 +72,10 @@ class _Reader:
 
 def runs(ids: object, fields: Sequence[object] = ()) -> Iterator[Run]:
     """Yield ids, and the values of fields, in runs of records: each is to be used before the next is asked for."""
+    if not fields:
+        for chunk in chunks(ids):
+            yield Run(chunk.size, ((chunk, 0),))
+        return
     if len({len(column) for column in (ids, *fields) if isinstance(column, Sequence | np.ndarray)}) > 1:
         raise _uneven()
     readers = [_Reader(chunks(ids)), *(_Reader(field_chunks(column)) for column in fields)]

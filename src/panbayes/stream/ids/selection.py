@@ -35,6 +35,10 @@ def slot_runs(
 def _slots(
     run: Run, names: tuple[str, ...], users: Universe, where: Where, arena: Arena
 ) -> Iterator[NDArray[np.int64]]:
+    if not names:
+        for (ids,) in run.blocks(arena):
+            yield users.slots(ids, arena)
+        return
     for ids, *values in run.blocks(arena):
         texts = {name: as_texts(value, arena) for name, value in zip(names, values, strict=True)}
         kept = selected(where, texts, ids.size, arena)

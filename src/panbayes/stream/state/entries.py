@@ -230,12 +230,12 @@ class Entries:
     ) -> None:
         with self.arena.scope():
             buffer, start = self.arena.array(min(BLOCK, 256 * words.size), np.uint8), 0
-            still, ones = self.arena.array(64, np.uint64), self.arena.array(64, np.uint64)
+            room = self.arena.array(kernels.ROOM, np.uint64)
             while start < words.size:
                 # At most 32 words of coins for each word of bits that is left.
                 part = buffer[: min(BLOCK, (words.size - start) * 256)]
                 coins(part)
-                start = kernels.redraw_marked(words, marks, start, part.view(np.uint64), threshold, still, ones)
+                start = kernels.redraw_marked(words, marks, start, part.view(np.uint64), threshold, room)
 
     def _redraw_few(self, slots: NDArray[np.int64], weights: tuple[int, ...], coins: Coins) -> None:
         with self.arena.scope():

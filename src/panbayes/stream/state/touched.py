@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.stream.laws.state_law import StateLaw
+from panbayes.stream.state import word_kernels
 from panbayes.stream.state.coins import Coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.record import PAGE
-from panbayes.stream.state.word_kernels import distinct, move_slots, take_words, touched_words, write_words
 
 __all__ = ["FiledEntries"]
 
@@ -44,15 +44,15 @@ class FiledEntries(Entries):
         in_word = 64 if self.law.levels == 2 else _WORD
         with self.arena.scope():
             every, moved = self.arena.array(slots.size, np.int64), self.arena.array(slots.size, np.int64)
-            inside = touched_words(slots, self.sample, in_word, every)
+            inside = word_kernels.touched_words(slots, self.sample, in_word, every)
             every[:inside].sort()
-            touched = every[: distinct(every[:inside])]
-            move_slots(slots, self.sample, in_word, touched, moved)
+            touched = every[: word_kernels.distinct(every[:inside])]
+            word_kernels.move_slots(slots, self.sample, in_word, touched, moved)
             words = self.arena.array(touched.size, np.uint64)
-            take_words(self._words, touched, words)
+            word_kernels.take_words(self._words, touched, words)
             few = Entries(self.law, in_word * touched.size, words.view(np.uint8), arena=self.arena)
             few.redraw(moved[:inside], present=present, coins=coins)
-            if write_words(self.descriptor, words, touched, self.offset) < touched.size:
+            if word_kernels.write_words(self.descriptor, words, touched, self.offset) < touched.size:
                 raise OSError("the words of a batch could not be written to the file of the state")
 
     def redraw_blocks(self, blocks: Iterable[NDArray[np.int64]], events: int, *, present: bool, coins: Coins) -> None:

@@ -6,9 +6,10 @@ The operating system is called from the compiled loop, so that no number of a wo
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.core import types
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import loop
 
 __all__ = ["distinct", "move_slots", "take_words", "touched_words", "write_words"]
 
@@ -18,7 +19,7 @@ Words = NDArray[np.uint64]
 _pwrite = types.ExternalFunction("pwrite", types.intp(types.int32, types.voidptr, types.uintp, types.int64))
 
 
-@njit(cache=True, nogil=True)
+@loop
 def touched_words(slots: Ints, size: int, in_word: int, out: Ints) -> int:
     """Write the word of every slot within ``size`` to ``out``, and return how many slots these are."""
     count = 0
@@ -29,7 +30,7 @@ def touched_words(slots: Ints, size: int, in_word: int, out: Ints) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@loop
 def distinct(ordered: Ints) -> int:
     """Leave every number once, at the beginning, and return how many there are."""
     count = 0
@@ -40,14 +41,14 @@ def distinct(ordered: Ints) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@loop
 def take_words(state: Words, touched: Ints, out: Words) -> None:
     """Copy the words that are touched."""
     for t in range(touched.size):
         out[t] = state[touched[t]]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def move_slots(slots: Ints, size: int, in_word: int, touched: Ints, out: Ints) -> None:
     """Write, for every slot within ``size``, its place in the copied words, which are in order."""
     count = 0
@@ -57,7 +58,7 @@ def move_slots(slots: Ints, size: int, in_word: int, touched: Ints, out: Ints) -
             count += 1
 
 
-@njit(cache=True, nogil=True)
+@loop
 def write_words(descriptor: int, words: Words, touched: Ints, offset: int) -> int:
     """Write the copied words to their places in a file, and return how many the system has taken."""
     for t in range(touched.size):

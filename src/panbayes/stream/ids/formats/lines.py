@@ -93,7 +93,7 @@ class LineBuffer:
         from panbayes.stream.ids.kernels.spans import count_lines, split_lines
 
         if self._at_start and self._have >= len(_MARK):
-            if self._data.data[: len(_MARK)] == _MARK:
+            if self._data[: len(_MARK)].tobytes() == _MARK:
                 self._drop(len(_MARK))
             self._at_start = False
         if ended and self._have and self._data[self._have - 1] != _NEWLINE:

@@ -6,8 +6,9 @@ Loops that end in ``_of`` take the rows that ``keys`` name: the values of a dict
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import inlined, loop
 
 __all__ = [
     "check_keys",
@@ -27,12 +28,12 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _is_there(bits: Bytes, row: int) -> bool:
     return bool((bits[row >> 3] >> (row & 7)) & 1)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def drop_missing(bits: Bytes, first: int, lengths: Ints) -> None:
     """Take away the length of every text whose bit is 0; the first text has bit ``first``."""
     for t in range(lengths.size):
@@ -40,14 +41,14 @@ def drop_missing(bits: Bytes, first: int, lengths: Ints) -> None:
             lengths[t] = 0
 
 
-@njit(cache=True, nogil=True)
+@loop
 def mark_missing(bits: Bytes, first: int, missing: NDArray[np.bool_]) -> None:
     """Mark every row whose bit is 0; the first row has bit ``first``."""
     for t in range(missing.size):
         missing[t] |= not _is_there(bits, first + t)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def check_keys(keys: Ints, size: int, bits: Bytes, first: int, missing: NDArray[np.bool_]) -> None:
     """Mark every row whose key is none of a dictionary of ``size``, or stands for a missing value: its key becomes 0.
 
@@ -61,7 +62,7 @@ def check_keys(keys: Ints, size: int, bits: Bytes, first: int, missing: NDArray[
             missing[t] = not _is_there(bits, first + keys[t])
 
 
-@njit(cache=True, nogil=True)
+@loop
 def offsets_to_spans(offsets: NDArray[np.signedinteger], first: int, starts: Ints, lengths: Ints) -> None:
     """Turn Arrow offsets into spans of a buffer in which the texts begin at ``first``."""
     for t in range(starts.size):
@@ -69,7 +70,7 @@ def offsets_to_spans(offsets: NDArray[np.signedinteger], first: int, starts: Int
         lengths[t] = offsets[t + 1] - offsets[t]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def offsets_to_spans_of(
     offsets: NDArray[np.signedinteger], first: int, keys: Ints, starts: Ints, lengths: Ints
 ) -> None:
@@ -79,22 +80,22 @@ def offsets_to_spans_of(
         lengths[t] = offsets[keys[t] + 1] - offsets[keys[t]]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _view(views: NDArray[np.uint32], here: int, buffers: Ints, row: int) -> tuple[int, int]:
-    length = np.int64(views[4 * row])
+    length = int(views[4 * row])
     if length <= 12:
         return here + 16 * row + 4, length
     return buffers[views[4 * row + 2]] + np.int64(views[4 * row + 3]), length
 
 
-@njit(cache=True, nogil=True)
+@loop
 def views_to_spans(views: NDArray[np.uint32], here: int, buffers: Ints, starts: Ints, lengths: Ints) -> None:
     """Turn Arrow string views into spans: short strings lie in the view itself (views start at ``here``)."""
     for t in range(starts.size):
         starts[t], lengths[t] = _view(views, here, buffers, t)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def views_to_spans_of(
     views: NDArray[np.uint32], here: int, buffers: Ints, keys: Ints, starts: Ints, lengths: Ints
 ) -> None:
@@ -103,7 +104,7 @@ def views_to_spans_of(
         starts[t], lengths[t] = _view(views, here, buffers, keys[t])
 
 
-@njit(cache=True, nogil=True)
+@loop
 def even_spans(width: int, starts: Ints, lengths: Ints) -> None:
     """Find texts of ``width`` bytes each, one behind the other."""
     for t in range(starts.size):
@@ -111,7 +112,7 @@ def even_spans(width: int, starts: Ints, lengths: Ints) -> None:
         lengths[t] = width
 
 
-@njit(cache=True, nogil=True)
+@loop
 def even_spans_of(width: int, keys: Ints, starts: Ints, lengths: Ints) -> None:
     """Find some of the texts of ``width`` bytes each."""
     for t in range(keys.size):
@@ -119,7 +120,7 @@ def even_spans_of(width: int, keys: Ints, starts: Ints, lengths: Ints) -> None:
         lengths[t] = width
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _put_uuid(data: Bytes, row: int, out: Bytes, t: int) -> None:
     place = 36 * t
     for j in range(16):
@@ -132,14 +133,14 @@ def _put_uuid(data: Bytes, row: int, out: Bytes, t: int) -> None:
         place += 2
 
 
-@njit(cache=True, nogil=True)
+@loop
 def uuid_texts(data: Bytes, out: Bytes) -> None:
     """Write UUIDs of 16 bytes each as their 36 lower-case characters each."""
     for t in range(out.size // 36):
         _put_uuid(data, t, out, t)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def uuid_texts_of(data: Bytes, keys: Ints, out: Bytes) -> None:
     """Write some of the UUIDs."""
     for t in range(keys.size):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import loop
 
 __all__ = ["keep_equal", "keep_numbers", "which_text"]
 
@@ -23,7 +24,7 @@ _DIGITS = 15
 """Different decimals of so many digits are different floating-point numbers, in the same order."""
 
 
-@njit(cache=True, nogil=True)
+@loop
 def which_text(
     data: Bytes, starts: Ints, lengths: Ints, texts: Bytes, begins: Ints, sizes: Ints, out: NDArray[np.int64]
 ) -> None:
@@ -44,7 +45,7 @@ def which_text(
         out[t] = found
 
 
-@njit(cache=True, nogil=True)
+@loop
 def keep_equal(numbers: Ints, lengths: Ints, equal: bool, kept: NDArray[np.bool_]) -> None:
     """Clear the mark of every text that is empty, or whose number is not 0 (``equal``), or not −1 (otherwise)."""
     wanted = 0 if equal else -1
@@ -52,7 +53,7 @@ def keep_equal(numbers: Ints, lengths: Ints, equal: bool, kept: NDArray[np.bool_
         kept[t] &= (numbers[t] == wanted) & (lengths[t] > 0)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def keep_numbers(
     data: Bytes,
     starts: Ints,
@@ -80,7 +81,7 @@ def keep_numbers(
             kept[t] = (found == _LESS and less) or (found == _EQUAL and equal) or (found == _GREATER and greater)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _compare(data: Bytes, i: int, end: int, bound: float) -> int:
     """Say whether a text writes a number that is less than, equal to or greater than ``bound``.
 
@@ -122,7 +123,7 @@ def _compare(data: Bytes, i: int, end: int, bound: float) -> int:
     return _LESS if value < bound else (_GREATER if value > bound else _EQUAL)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _compare_digits(data: Bytes, i: int, end: int, digits: Bytes, point: int, negative: bool) -> int:
     """Compare a number with another one, whose digits and place of the point are given.
 
@@ -160,7 +161,7 @@ def _compare_digits(data: Bytes, i: int, end: int, digits: Bytes, point: int, ne
         while i < end:
             if data[i] < 48 or data[i] > 57:
                 return _NO_NUMBER
-            exponent = exponent * 10 + np.int64(data[i] - 48)
+            exponent = exponent * 10 + int(data[i]) - 48
             i += 1
         if lower:
             exponent = -exponent
@@ -177,8 +178,8 @@ def _compare_digits(data: Bytes, i: int, end: int, digits: Bytes, point: int, ne
         if j == point_at:
             j += 1
             continue
-        own = np.int64(data[j]) - 48 if j < last else 0
-        order = own - (np.int64(digits[k]) if k < digits.size else 0)
+        own = int(data[j]) - 48 if j < last else 0
+        order = own - (int(digits[k]) if k < digits.size else 0)
         j, k = j + 1, k + 1
     if below:
         order = -order

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import loop
 
 __all__ = ["count_empty", "count_inside", "count_marked"]
 
@@ -12,7 +13,7 @@ Ints = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def count_inside(slots: Ints, entries: int, meant: Marks) -> int:
     """Count the slots that are one of ``entries``, of those that are ``meant``."""
     count = 0
@@ -21,7 +22,7 @@ def count_inside(slots: Ints, entries: int, meant: Marks) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@loop
 def count_empty(lengths: Ints, meant: Marks) -> int:
     """Count the texts without a length."""
     count = 0
@@ -30,7 +31,7 @@ def count_empty(lengths: Ints, meant: Marks) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@loop
 def count_marked(marks: Marks, meant: Marks) -> int:
     """Count the marks."""
     count = 0

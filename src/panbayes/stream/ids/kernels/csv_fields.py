@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import inlined, loop
+from panbayes.stream.ids.kernels.words import load_word, trailing_zeros
 
 __all__ = ["take_csv_fields"]
 
@@ -12,7 +14,24 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@inlined
+def _field_end(data: Bytes, i: int, end: int) -> int:
+    r"""Return where the next comma or ``\r`` is, eight bytes at a time; ``end`` without one."""
+    ones, highs = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+    while i + 8 <= end:
+        word = np.uint64(load_word(data, i))
+        comma, back = word ^ (ones * np.uint64(44)), word ^ (ones * np.uint64(13))
+        # The lowest byte found by any of these is right; what carries did above it does not matter.
+        found = (((comma - ones) & ~comma) | ((back - ones) & ~back)) & highs
+        if found != np.uint64(0):
+            return i + int(trailing_zeros(found) >> 3)
+        i += 8
+    while i < end and data[i] != 44 and data[i] != 13:
+        i += 1
+    return i
+
+
+@loop
 def take_csv_fields(
     data: Bytes,
     starts: Ints,
@@ -55,9 +74,8 @@ def take_csv_fields(
                 readable = closed and (i == end or data[i] == 44)
             else:
                 first = i
-                while i < end and data[i] != 44:
-                    readable &= data[i] != 13
-                    i += 1
+                i = _field_end(data, i, end)
+                readable = i == end or data[i] == 44
                 out = i
             for k in range(places.size):
                 if field == places[k]:

@@ -26,6 +26,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import inlined, loop
 from panbayes.stream.ids.kernels.ipv6 import read_ipv6
 from panbayes.stream.ids.kernels.words import fold, high_half, load_word, prefetch, prefetch_far, trailing_zeros
 
@@ -45,12 +46,12 @@ _WHOLE_ADDRESS = 1 << 40
 _PREFIX = 1 << 41
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _hash(u: np.uint64, v: np.uint64, n: int, key: Key) -> np.uint64:
     return np.uint64(fold(fold(u ^ key[1], v) ^ key[2], (key[3] + np.uint64(2 * n)) | np.uint64(1)))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _cell(value: np.uint64, tiers: int, cells: int, of: int) -> np.int64:
     """Return the cell of a hash, or −1 if it does not exist."""
     ended = value | (np.uint64(1) << np.uint64(tiers - 1))
@@ -59,7 +60,7 @@ def _cell(value: np.uint64, tiers: int, cells: int, of: int) -> np.int64:
     return tier * cells + cell if cell < cells else np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def integer_cells(values: NDArray[np.integer], key: Key, tiers: int, cells: int, of: int, out: Ints) -> None:
     """Find the cells of 64-bit integers, with or without a sign."""
     lines = values.size >> 3
@@ -74,12 +75,12 @@ def integer_cells(values: NDArray[np.integer], key: Key, tiers: int, cells: int,
         out[t] = _integer_cell(values[t], key, tiers, cells, of)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _integer_cell(value: np.integer, key: Key, tiers: int, cells: int, of: int) -> np.int64:
     return _cell(_hash(np.uint64(value), np.uint64(value < 0) ^ key[0], 0, key), tiers, cells, of)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def text_cells(
     data: Bytes | bytes,
     starts: Ints,
@@ -139,7 +140,7 @@ def text_cells(
     return odd
 
 
-@njit(cache=True, nogil=True)
+@loop
 def take_odd(cells: Ints, starts: Ints, lengths: Ints, places: Ints, odd_starts: Ints, odd_lengths: Ints) -> None:
     """Copy the spans of the texts that are :data:`ODD`, and their places."""
     count = 0
@@ -151,7 +152,7 @@ def take_odd(cells: Ints, starts: Ints, lengths: Ints, places: Ints, odd_starts:
             count += 1
 
 
-@njit(cache=True, nogil=True)
+@loop
 def put_back(
     places: Ints, odd_starts: Ints, odd_lengths: Ints, odd_cells: Ints, starts: Ints, lengths: Ints, cells: Ints
 ) -> None:
@@ -173,7 +174,7 @@ def one_text_cell(text: bytes, key: Words, tiers: int, cells: int, of: int, ipv6
     return int(cell)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _few(data: Bytes | bytes, i: int, n: int) -> np.uint64:
     """Return up to seven bytes as a word; the whole word is read where ``data`` goes on."""
     if i + 8 <= len(data):
@@ -184,7 +185,7 @@ def _few(data: Bytes | bytes, i: int, n: int) -> np.uint64:
     return word
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _are_digits(word: np.uint64, n: int) -> bool:
     """Say whether the first ``n`` bytes of a word, or all eight, are digits."""
     if n < 8:
@@ -193,7 +194,7 @@ def _are_digits(word: np.uint64, n: int) -> bool:
     return bool(word & upper == threes and (word + np.uint64(0x0606060606060606)) & upper == threes)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _integer(data: Bytes | bytes, i: int, end: int, value: np.uint64, key: Key) -> np.uint64:
     """Return the hash of the integer that a text is, or ``value`` if it is none."""
     negative = data[i] == 45
@@ -214,7 +215,7 @@ def _integer(data: Bytes | bytes, i: int, end: int, value: np.uint64, key: Key) 
     return _hash(number, np.uint64(negative) ^ key[0], 0, key)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _grown(first: np.uint64, last: np.uint64, size: int, byte: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Return the first and the last eight bytes of a text of ``size`` bytes to which one is added."""
     if size < 8:
@@ -222,7 +223,7 @@ def _grown(first: np.uint64, last: np.uint64, size: int, byte: np.uint64) -> tup
     return first, (last >> np.uint64(8)) | (byte << np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _address(data: Bytes | bytes, i: int, end: int, bits: int, value: np.uint64, key: Key) -> np.uint64:
     """Return the hash of the IPv6 address that a text is, or ``value`` if it is none.
 

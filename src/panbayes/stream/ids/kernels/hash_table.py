@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import loop
 from panbayes.stream.ids.kernels.siphash import hash_texts
 
 __all__ = ["fill_table", "find_listed", "find_text"]
@@ -14,7 +15,7 @@ Hashes = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def fill_table(hashes: Hashes, slots: Ints, table: Hashes, values: NDArray[np.uint32]) -> bool:
     """Put hash → slot into an open-addressed ``table`` (a power of two long); false if two hashes are equal."""
     mask = np.uint64(table.size - 1)
@@ -29,7 +30,7 @@ def fill_table(hashes: Hashes, slots: Ints, table: Hashes, values: NDArray[np.ui
     return True
 
 
-@njit(cache=True, nogil=True)
+@loop
 def find_listed(hashes: Hashes, table: Hashes, values: NDArray[np.uint32], out: Ints) -> None:
     """Look up slots; −1 for a hash that is not in the table."""
     mask = np.uint64(table.size - 1)

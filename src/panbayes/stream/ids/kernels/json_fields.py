@@ -8,10 +8,11 @@ Arrays and objects are followed to :data:`_DEEPEST` levels. A line that breaks a
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import inlined, loop
 from panbayes.stream.ids.kernels.spans import after_character, character_at, put_character
+from panbayes.stream.ids.kernels.words import load_word, trailing_zeros
 
 __all__ = ["LONGEST_NUMBER", "NESTING", "take_json_fields"]
 
@@ -32,7 +33,7 @@ _ABSENT, _NESTED, _TEXT, _ESCAPED, _INTEGER, _OTHER = 0, 1, 2, 3, 4, 5
 another number, or whatever can be no id."""
 
 
-@njit(cache=True, nogil=True)
+@loop
 def take_json_fields(
     data: Bytes,
     starts: Ints,
@@ -84,7 +85,7 @@ def take_json_fields(
             found_lengths[0, t] = 1
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _members(
     data: Bytes,
     i: int,
@@ -118,6 +119,8 @@ def _members(
         if i < 0:
             return False
         for k in range(count):
+            if kind == _TEXT and after - 1 - begin != name_lengths[k]:
+                continue
             if not _same(data, begin, after - 1, kind == _ESCAPED, names, name_starts[k], name_lengths[k]):
                 continue
             quotes = int(what in (_TEXT, _ESCAPED))
@@ -137,17 +140,19 @@ def _members(
     return _space(data, i + 1, end) == end
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _space(data: Bytes, i: int, end: int) -> int:
     while i < end and (data[i] == 32 or data[i] == 9 or data[i] == 13 or data[i] == 10):
         i += 1
     return i
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _is_utf8(data: Bytes, i: int, end: int) -> bool:
     while i < end:
-        if data[i] < 0x80:
+        if i + 8 <= end and np.uint64(load_word(data, i)) & np.uint64(0x8080808080808080) == np.uint64(0):
+            i += 8
+        elif data[i] < 0x80:
             i += 1
         else:
             i = after_character(data, i, end)
@@ -156,7 +161,7 @@ def _is_utf8(data: Bytes, i: int, end: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _string(data: Bytes, i: int, end: int) -> tuple[int, int]:
     """Return where a string ends (after its quote) and whether it has escapes, −1 if there is none."""
     kind = _TEXT
@@ -164,6 +169,9 @@ def _string(data: Bytes, i: int, end: int) -> tuple[int, int]:
         return -1, kind
     i += 1
     while i < end:
+        i = _plain(data, i, end)
+        if i == end:
+            break
         byte = data[i]
         if byte == 34:
             return i + 1, kind
@@ -174,12 +182,28 @@ def _string(data: Bytes, i: int, end: int) -> tuple[int, int]:
             _, i = _escape(data, i, end)
             if i < 0:
                 return -1, kind
-        else:
-            i += 1
     return -1, kind
 
 
-@njit(cache=True, nogil=True)
+@inlined
+def _plain(data: Bytes, i: int, end: int) -> int:
+    """Return where the next quote, backslash or control character is, eight bytes at a time; ``end`` without one."""
+    ones, highs = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+    while i + 8 <= end:
+        word = np.uint64(load_word(data, i))
+        quote, back = word ^ (ones * np.uint64(34)), word ^ (ones * np.uint64(92))
+        # The lowest byte found by any of these is right; what carries did above it does not matter.
+        found = ((quote - ones) & ~quote) | ((back - ones) & ~back) | ((word - ones * np.uint64(32)) & ~word)
+        found &= highs
+        if found != np.uint64(0):
+            return i + int(trailing_zeros(found) >> 3)
+        i += 8
+    while i < end and data[i] != 34 and data[i] != 92 and data[i] >= 32:
+        i += 1
+    return i
+
+
+@loop
 def _escape(data: Bytes, i: int, end: int) -> tuple[int, int]:
     """Return the character that an escape stands for, and where it ends; −1 twice if it is wrong."""
     if i + 1 >= end:
@@ -197,7 +221,7 @@ def _escape(data: Bytes, i: int, end: int) -> tuple[int, int]:
         return 0x10000 + ((unit - 0xD800) << 10) + (second - 0xDC00), i + 12
     character = -1
     if byte == 34 or byte == 92 or byte == 47:
-        character = np.int64(byte)
+        character = int(byte)
     elif byte == 98:
         character = 8
     elif byte == 102:
@@ -211,14 +235,14 @@ def _escape(data: Bytes, i: int, end: int) -> tuple[int, int]:
     return character, (i + 2 if character >= 0 else -1)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _unit(data: Bytes, i: int, end: int) -> int:
     r"""Return the number that four hexadecimal digits after ``\u`` are, −1 if there are none."""
     if i + 6 > end or data[i] != 92 or data[i + 1] != 117:
         return -1
     value = 0
     for j in range(i + 2, i + 6):
-        byte = np.int64(data[j])
+        byte = int(data[j])
         lower = byte | 32
         if 48 <= byte <= 57:
             value = 16 * value + byte - 48
@@ -229,7 +253,7 @@ def _unit(data: Bytes, i: int, end: int) -> int:
     return value
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _undo_escapes(data: Bytes, i: int, end: int) -> int:
     """Undo the escapes of a string in place, and return how many bytes it has then."""
     begin = at = i
@@ -244,7 +268,7 @@ def _undo_escapes(data: Bytes, i: int, end: int) -> int:
     return at - begin
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _same(data: Bytes, i: int, end: int, escaped: bool, names: Bytes, at: int, size: int) -> bool:
     """Say whether a string is a name, which has ``size`` bytes from ``at`` on."""
     if not escaped:
@@ -268,14 +292,14 @@ def _same(data: Bytes, i: int, end: int, escaped: bool, names: Bytes, at: int, s
     return at == last
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _digits(data: Bytes, i: int, end: int) -> int:
     while i < end and 48 <= data[i] <= 57:
         i += 1
     return i
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _scalar(data: Bytes, i: int, end: int) -> tuple[int, int]:
     """Return where a string, a number or a word ends, and what it is; −1 if there is none."""
     if i >= end:
@@ -304,7 +328,7 @@ def _scalar(data: Bytes, i: int, end: int) -> tuple[int, int]:
     return after, what
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _word(data: Bytes, i: int, end: int) -> int:
     """Return where ``null``, ``true`` or ``false`` ends, −1 if there is none."""
     if end - i >= 4:
@@ -318,7 +342,7 @@ def _word(data: Bytes, i: int, end: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _value(data: Bytes, i: int, end: int, nesting: Words) -> tuple[int, int]:
     """Return where any value ends, and what it is; −1 if there is none or it is too deep."""
     if i < end and data[i] != 123 and data[i] != 91:
@@ -370,18 +394,18 @@ def _value(data: Bytes, i: int, end: int, nesting: Words) -> tuple[int, int]:
             return i, _NESTED
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _open(nesting: Words, depth: int, is_object: bool) -> None:
     bit = np.uint64(1) << np.uint64(depth & 63)
     nesting[depth >> 6] = (nesting[depth >> 6] & ~bit) | (bit if is_object else np.uint64(0))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _is_object(nesting: Words, depth: int) -> bool:
     return bool((nesting[depth >> 6] >> np.uint64(depth & 63)) & np.uint64(1))
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _name(data: Bytes, i: int, end: int) -> int:
     """Return where the value of a member begins whose name begins at ``i``, −1 if there is none."""
     i, _ = _string(data, i, end)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import loop
 
 __all__ = ["drop_byte", "join_spans", "take_log_field", "take_word"]
 
@@ -12,7 +13,7 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def take_log_field(
     data: Bytes, starts: Ints, lengths: Ints, place: int, found_starts: Ints, found_lengths: Ints
 ) -> None:
@@ -53,7 +54,7 @@ def take_log_field(
         found_lengths[t] = size
 
 
-@njit(cache=True, nogil=True)
+@loop
 def take_word(data: Bytes, starts: Ints, lengths: Ints, place: int, until: int) -> None:
     """Replace every text by its word number ``place`` (from 0, between spaces), up to the byte ``until`` (0: none)."""
     for t in range(starts.size):
@@ -68,7 +69,7 @@ def take_word(data: Bytes, starts: Ints, lengths: Ints, place: int, until: int) 
         lengths[t] = i - begin if word == place else 0
 
 
-@njit(cache=True, nogil=True)
+@loop
 def drop_byte(data: Bytes, starts: Ints, lengths: Ints, byte: int) -> None:
     """Take away the length of every text that is this byte alone."""
     for t in range(starts.size):
@@ -76,7 +77,7 @@ def drop_byte(data: Bytes, starts: Ints, lengths: Ints, byte: int) -> None:
             lengths[t] = 0
 
 
-@njit(cache=True, nogil=True)
+@loop
 def join_spans(
     data: Bytes,
     starts: Ints,

@@ -8,9 +8,9 @@ syllables of Hangul are decomposed and composed by arithmetic (section 3.12).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import inlined, loop
 from panbayes.stream.ids.kernels.spans import after_character, character_at, put_character
 
 __all__ = ["GROWTH", "NEVER", "POSSIBLY", "SPACE", "normal_forms", "settle"]
@@ -30,8 +30,8 @@ _LEADS, _VOWELS, _TRAILS = 19, 21, 28
 _SYLLABLES = _LEADS * _VOWELS * _TRAILS
 
 
-@njit(cache=True, nogil=True)
-def settle(data: Bytes, starts: Ints, lengths: Ints, odd: NDArray[np.bool_], kinds: Bytes) -> int:
+@loop
+def settle(data: Bytes, starts: Ints, lengths: Ints, odd: NDArray[np.bool_], kinds: Bytes) -> tuple[int, int]:
     """Take all white space off the ends of the texts that are ``odd``, and leave those marked that must be rewritten.
 
     A text whose characters form C leaves alone is in form C, and bytes that are not UTF-8 stay as they are. ``kinds``
@@ -65,7 +65,7 @@ def settle(data: Bytes, starts: Ints, lengths: Ints, odd: NDArray[np.bool_], kin
     return marked, size
 
 
-@njit(cache=True, nogil=True)
+@loop
 def normal_forms(
     data: Bytes,
     starts: Ints,
@@ -100,21 +100,26 @@ def normal_forms(
             continue
         count = 0
         while i < end:
+            if data[i] < 0x80:
+                held[count] = data[i]
+                count += 1
+                i += 1
+                continue
             after = after_character(data, i, end)
             count = _decompose(character_at(data, i, after - i), classes, decomposed, first, held, count)
             i = after
-        count = _compose(held, count, classes, pairs, composed)
+        count = _compose(held, count, kinds, classes, pairs, composed)
         begin = 0
         while begin < count and held[begin] < kinds.size and kinds[held[begin]] == SPACE:
             begin += 1
         while count > begin and held[count - 1] < kinds.size and kinds[held[count - 1]] == SPACE:
             count -= 1
         for j in range(begin, count):
-            at = put_character(out, at, np.int64(held[j]))
+            at = put_character(out, at, int(held[j]))
         new_lengths[t] = at - new_starts[t]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _decompose(
     character: int, classes: Bytes, decomposed: Characters, first: Characters, held: Characters, count: int
 ) -> int:
@@ -131,37 +136,38 @@ def _decompose(
     if character >= classes.size or first[character] == first[character + 1]:
         return _put(character, classes, held, count)
     for j in range(first[character], first[character + 1]):
-        count = _put(np.int64(decomposed[j]), classes, held, count)
+        count = _put(int(decomposed[j]), classes, held, count)
     return count
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _put(character: int, classes: Bytes, held: Characters, count: int) -> int:
     """Put a character behind others; a mark goes before those of a higher class."""
     own, place = _class(classes, character), count
     if own:
-        while place > 0 and _class(classes, held[place - 1]) > own:
+        while place > 0 and _class(classes, int(held[place - 1])) > own:
             held[place] = held[place - 1]
             place -= 1
     held[place] = character
     return count + 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _class(classes: Bytes, character: int) -> int:
-    return np.int64(classes[character]) if character < classes.size else 0
+    return int(classes[character]) if character < classes.size else 0
 
 
-@njit(cache=True, nogil=True)
-def _compose(held: Characters, count: int, classes: Bytes, pairs: Ints, composed: Characters) -> int:
+@loop
+def _compose(held: Characters, count: int, kinds: Bytes, classes: Bytes, pairs: Ints, composed: Characters) -> int:
     """Compose characters in place, each with the last starter before it if nothing blocks it; return how many stay."""
     kept, starter, before = 0, -1, 0
     for j in range(count):
-        character = np.int64(held[j])
+        character = int(held[j])
         own = _class(classes, character)
         # What stands right behind the starter, or behind marks of lower classes, is not blocked.
-        if starter >= 0 and (kept == starter + 1 or before < own):
-            whole = _pair(np.int64(held[starter]), character, pairs, composed)
+        second = character < kinds.size and kinds[character] == POSSIBLY
+        if second and starter >= 0 and (kept == starter + 1 or before < own):
+            whole = _pair(int(held[starter]), character, pairs, composed)
             if whole >= 0:
                 held[starter] = whole
                 continue
@@ -173,7 +179,7 @@ def _compose(held: Characters, count: int, classes: Bytes, pairs: Ints, composed
     return kept
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _pair(one: int, other: int, pairs: Ints, composed: Characters) -> int:
     """Return what two characters make, −1 if nothing."""
     if 0 <= one - _L < _LEADS and 0 <= other - _V < _VOWELS:
@@ -187,4 +193,4 @@ def _pair(one: int, other: int, pairs: Ints, composed: Characters) -> int:
             low = middle + 1
         else:
             high = middle
-    return np.int64(composed[low]) if low < pairs.size and pairs[low] == wanted else -1
+    return int(composed[low]) if low < pairs.size and pairs[low] == wanted else -1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import loop
 
 __all__ = ["MOST_DIGITS", "read_decimal", "write_integers"]
 
@@ -15,7 +16,7 @@ MOST_DIGITS = 20
 """Characters of an integer of 64 bits, at most."""
 
 
-@njit(cache=True, nogil=True)
+@loop
 def read_decimal(data: Bytes, starts: Ints, lengths: Ints, out: Ints) -> None:
     """Read decimal numbers of at most 18 digits, without a sign."""
     for t in range(starts.size):
@@ -33,7 +34,7 @@ def read_decimal(data: Bytes, starts: Ints, lengths: Ints, out: Ints) -> None:
         out[t] = value
 
 
-@njit(cache=True, nogil=True)
+@loop
 def write_integers(values: NDArray[np.integer], data: Bytes, starts: Ints, lengths: Ints) -> None:
     """Write 64-bit integers, with or without a sign, as their digits: each has :data:`MOST_DIGITS` bytes."""
     for t in range(values.size):

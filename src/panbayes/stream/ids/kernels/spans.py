@@ -6,8 +6,10 @@ A text column is a buffer of bytes with a start and a length for each id; a leng
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import inlined, loop
+from panbayes.stream.ids.kernels.words import trailing_zeros
 
 __all__ = [
     "after_character",
@@ -28,13 +30,13 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def is_space(byte: int) -> bool:
     """Say whether a byte is white space."""
     return byte == 32 or (9 <= byte <= 13)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def trim(data: Bytes, starts: Ints, lengths: Ints) -> None:
     """Take white space off both ends of every id, in place."""
     for t in range(starts.size):
@@ -47,7 +49,7 @@ def trim(data: Bytes, starts: Ints, lengths: Ints) -> None:
         lengths[t] = end - i
 
 
-@njit(cache=True, nogil=True)
+@loop
 def mark_odd(data: Bytes, starts: Ints, lengths: Ints, odd: NDArray[np.bool_]) -> int:
     """Take white space of one byte off both ends of every id, in place; mark what may have another canonical form.
 
@@ -75,7 +77,7 @@ def mark_odd(data: Bytes, starts: Ints, lengths: Ints, odd: NDArray[np.bool_]) -
     return marked
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _has_high_byte(data: Bytes, words: NDArray[np.uint64], i: int, end: int) -> bool:
     """Say whether a byte from ``i`` to ``end`` is not ASCII, a word at a time; ``words`` are those of ``data``."""
     first, last = np.uint64(i) >> np.uint64(3), np.uint64(end - 1) >> np.uint64(3)
@@ -95,38 +97,57 @@ def _has_high_byte(data: Bytes, words: NDArray[np.uint64], i: int, end: int) -> 
     return bool(high & np.uint64(0x8080808080808080))
 
 
-@njit(cache=True, nogil=True)
+@inlined
+def _breaks(word: np.uint64) -> np.uint64:
+    """Return the highest bit of each of eight bytes that is a line break."""
+    low = np.uint64(0x7F7F7F7F7F7F7F7F)
+    other = word ^ np.uint64(0x0A0A0A0A0A0A0A0A)
+    return ~(((other & low) + low) | other | low)
+
+
+@loop
+def count_lines(data: Bytes, end: int) -> int:
+    """Count the line breaks of ``data`` up to ``end``."""
+    words = data[: end // 8 * 8].view(np.uint64)
+    count = np.uint64(0)
+    for w in range(words.size):
+        count += ((_breaks(words[w]) >> np.uint64(7)) * np.uint64(0x0101010101010101)) >> np.uint64(56)
+    for i in range(8 * words.size, end):
+        count += np.uint64(data[i] == 10)
+    return int(count)
+
+
+@loop
 def split_lines(data: Bytes, end: int, starts: Ints, lengths: Ints) -> tuple[int, int]:
     """Find the lines of ``data`` up to ``end``; return how many, and where the first unfinished one starts."""
-    count, start = 0, 0
-    for i in range(end):
-        if data[i] == 10:
+    words = data[: end // 8 * 8].view(np.uint64)
+    count, start, room = 0, 0, starts.size
+    for w in range(words.size):
+        found = _breaks(words[w])
+        while found != np.uint64(0) and count < room:
+            i = 8 * w + (trailing_zeros(found) >> 3)
             starts[count] = start
             lengths[count] = i - start
             count += 1
             start = i + 1
-            if count == starts.size:
-                break
+            found &= found - np.uint64(1)
+    for i in range(8 * words.size, end):
+        if data[i] == 10 and count < room:
+            starts[count] = start
+            lengths[count] = i - start
+            count += 1
+            start = i + 1
     return count, start
 
 
-@njit(cache=True, nogil=True)
-def count_lines(data: Bytes, end: int) -> int:
-    """Count the line breaks of ``data`` up to ``end``."""
-    count = 0
-    for i in range(end):
-        count += int(data[i] == 10)
-    return count
-
-
-@njit(cache=True, nogil=True)
+@loop
 def leave_out(lengths: Ints, kept: NDArray[np.bool_], out: Ints) -> None:
     """Copy lengths; what is not ``kept`` has none."""
     for t in range(lengths.size):
         out[t] = lengths[t] if kept[t] else 0
 
 
-@njit(cache=True, nogil=True)
+@loop
 def fixed_texts(data: Bytes, width: int, starts: Ints, lengths: Ints) -> None:
     """Find texts of up to ``width`` bytes each, which zeros fill up."""
     for t in range(starts.size):
@@ -137,7 +158,7 @@ def fixed_texts(data: Bytes, width: int, starts: Ints, lengths: Ints) -> None:
         lengths[t] = end - begin
 
 
-@njit(cache=True, nogil=True)
+@loop
 def wide_texts(characters: NDArray[np.uint32], width: int, data: Bytes, starts: Ints, lengths: Ints) -> None:
     """Write texts of up to ``width`` characters each, which zeros fill up, as UTF-8."""
     at = 0
@@ -147,11 +168,11 @@ def wide_texts(characters: NDArray[np.uint32], width: int, data: Bytes, starts: 
             end -= 1
         starts[t] = at
         for i in range(begin, end):
-            at = put_character(data, at, np.int64(characters[i]))
+            at = put_character(data, at, int(characters[i]))
         lengths[t] = at - starts[t]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def put_character(data: Bytes, at: int, character: int) -> int:
     """Write a character as UTF-8, and return where the next one goes."""
     if character < 0x80:
@@ -173,7 +194,7 @@ def put_character(data: Bytes, at: int, character: int) -> int:
     return at + 4
 
 
-@njit(cache=True, nogil=True)
+@loop
 def after_character(data: Bytes, i: int, end: int) -> int:
     """Return where the character that begins at ``i`` ends, −1 if it is not UTF-8."""
     lead, low, high = data[i], 0x80, 0xBF
@@ -202,7 +223,7 @@ def after_character(data: Bytes, i: int, end: int) -> int:
     return i
 
 
-@njit(cache=True, nogil=True)
+@loop
 def line_ends(data: Bytes, end: int, skipping: bool) -> tuple[int, int]:
     """Return where the first whole line of ``data`` begins, and where the last one ends, up to ``end``.
 
@@ -219,18 +240,15 @@ def line_ends(data: Bytes, end: int, skipping: bool) -> tuple[int, int]:
     return first, last
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def character_at(data: Bytes, i: int, size: int) -> int:
     """Return the character that ``size`` bytes from ``i`` on are in UTF-8."""
     if size == 1:
-        return np.int64(data[i])
+        return int(data[i])
     if size == 2:
-        return (np.int64(data[i] & 31) << 6) | np.int64(data[i + 1] & 63)
+        return (int(data[i] & 31) << 6) | int(data[i + 1] & 63)
     if size == 3:
-        return (np.int64(data[i] & 15) << 12) | (np.int64(data[i + 1] & 63) << 6) | np.int64(data[i + 2] & 63)
+        return (int(data[i] & 15) << 12) | (int(data[i + 1] & 63) << 6) | int(data[i + 2] & 63)
     return (
-        (np.int64(data[i] & 7) << 18)
-        | (np.int64(data[i + 1] & 63) << 12)
-        | (np.int64(data[i + 2] & 63) << 6)
-        | np.int64(data[i + 3] & 63)
+        (int(data[i] & 7) << 18) | (int(data[i + 1] & 63) << 12) | (int(data[i + 2] & 63) << 6) | int(data[i + 3] & 63)
     )
