@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.stream.ids.kernels.compiled import inlined, loop
-from panbayes.stream.ids.kernels.spans import after_character, character_at, put_character
-from panbayes.stream.ids.kernels.words import load_word, trailing_zeros
+from panbayes.stream.ids.kernels.json_strings import ESCAPED, TEXT, is_name, is_utf8, read_string, undo_escapes
 
 __all__ = ["LONGEST_NUMBER", "NESTING", "take_json_fields"]
 
@@ -28,9 +27,9 @@ _DEEPEST = 64 * NESTING
 LONGEST_NUMBER = 4300
 """Characters of a whole number that is an id."""
 
-_ABSENT, _NESTED, _TEXT, _ESCAPED, _INTEGER, _OTHER = 0, 1, 2, 3, 4, 5
-"""What a value is: null, or not there; an array or object; a string without escapes, or with; a whole number; a word,
-another number, or whatever can be no id."""
+_ABSENT, _NESTED, _INTEGER, _OTHER = 0, 1, 4, 5
+"""What a value is, beside a string: null, or not there; an array or object; a whole number; a word, another number, or
+whatever can be no id."""
 
 
 @loop
@@ -65,20 +64,20 @@ def take_json_fields(
         )
         readable = readable and kinds[0] != _OTHER
         for k in range(count):
-            if readable and (kinds[k] == _TEXT or kinds[k] == _ESCAPED):
-                readable = _is_utf8(data, found_starts[k, t], found_starts[k, t] + found_lengths[k, t])
+            if readable and (kinds[k] == TEXT or kinds[k] == ESCAPED):
+                readable = is_utf8(data, found_starts[k, t], found_starts[k, t] + found_lengths[k, t])
         if not readable:
             for k in range(count):
                 found_lengths[k, t] = 0
             continue
         for k in range(count):
-            if kinds[k] == _ESCAPED:
+            if kinds[k] == ESCAPED:
                 begin = found_starts[k, t]
-                size = _undo_escapes(data, begin, begin + found_lengths[k, t])
+                size = undo_escapes(data, begin, begin + found_lengths[k, t])
                 for other in range(k, count):
-                    if kinds[other] == _ESCAPED and found_starts[other, t] == begin:
+                    if kinds[other] == ESCAPED and found_starts[other, t] == begin:
                         found_lengths[other, t] = size
-                        kinds[other] = _TEXT
+                        kinds[other] = TEXT
         if kinds[0] == _INTEGER and data[found_starts[0, t]] == 45 and data[found_starts[0, t] + 1] == 48:
             # Of all whole numbers only 0 can be written in two ways.
             found_starts[0, t] += 1
@@ -108,8 +107,8 @@ def _members(
     more = not (i < end and data[i] == 125)
     while more:
         begin = i + 1
-        after, kind = _string(data, i, end)
-        if after < 0 or (count > 1 and not _is_utf8(data, begin, after - 1)):
+        after, kind = read_string(data, i, end)
+        if after < 0 or (count > 1 and not is_utf8(data, begin, after - 1)):
             return False
         i = _space(data, after, end)
         if i >= end or data[i] != 58:
@@ -119,17 +118,17 @@ def _members(
         if i < 0:
             return False
         for k in range(count):
-            if kind == _TEXT and after - 1 - begin != name_lengths[k]:
+            if kind == TEXT and after - 1 - begin != name_lengths[k]:
                 continue
-            if not _same(data, begin, after - 1, kind == _ESCAPED, names, name_starts[k], name_lengths[k]):
+            if not is_name(data, begin, after - 1, kind == ESCAPED, names, name_starts[k], name_lengths[k]):
                 continue
-            quotes = int(what in (_TEXT, _ESCAPED))
+            quotes = int(what in (TEXT, ESCAPED))
             nothing = what in (_ABSENT, _NESTED)
             found_starts[k, t] = value + quotes
             found_lengths[k, t] = 0 if nothing else i - value - 2 * quotes
             no_id = k == 0 and (what in (_NESTED, _OTHER) or (what == _INTEGER and i - value > LONGEST_NUMBER))
             kinds[k] = _OTHER if no_id else what
-            if count == 1 and (no_id or (quotes and not _is_utf8(data, value + 1, i - 1))):
+            if count == 1 and (no_id or (quotes and not is_utf8(data, value + 1, i - 1))):
                 return False
         i = _space(data, i, end)
         if i >= end or (data[i] != 44 and data[i] != 125):
@@ -147,151 +146,6 @@ def _space(data: Bytes, i: int, end: int) -> int:
     return i
 
 
-@loop
-def _is_utf8(data: Bytes, i: int, end: int) -> bool:
-    while i < end:
-        if i + 8 <= end and np.uint64(load_word(data, i)) & np.uint64(0x8080808080808080) == np.uint64(0):
-            i += 8
-        elif data[i] < 0x80:
-            i += 1
-        else:
-            i = after_character(data, i, end)
-            if i < 0:
-                return False
-    return True
-
-
-@loop
-def _string(data: Bytes, i: int, end: int) -> tuple[int, int]:
-    """Return where a string ends (after its quote) and whether it has escapes, −1 if there is none."""
-    kind = _TEXT
-    if i >= end or data[i] != 34:
-        return -1, kind
-    i += 1
-    while i < end:
-        i = _plain(data, i, end)
-        if i == end:
-            break
-        byte = data[i]
-        if byte == 34:
-            return i + 1, kind
-        if byte < 32:
-            return -1, kind
-        if byte == 92:
-            kind = _ESCAPED
-            _, i = _escape(data, i, end)
-            if i < 0:
-                return -1, kind
-    return -1, kind
-
-
-@inlined
-def _plain(data: Bytes, i: int, end: int) -> int:
-    """Return where the next quote, backslash or control character is, eight bytes at a time; ``end`` without one."""
-    ones, highs = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-    while i + 8 <= end:
-        word = np.uint64(load_word(data, i))
-        quote, back = word ^ (ones * np.uint64(34)), word ^ (ones * np.uint64(92))
-        # The lowest byte found by any of these is right; what carries did above it does not matter.
-        found = ((quote - ones) & ~quote) | ((back - ones) & ~back) | ((word - ones * np.uint64(32)) & ~word)
-        found &= highs
-        if found != np.uint64(0):
-            return i + int(trailing_zeros(found) >> 3)
-        i += 8
-    while i < end and data[i] != 34 and data[i] != 92 and data[i] >= 32:
-        i += 1
-    return i
-
-
-@loop
-def _escape(data: Bytes, i: int, end: int) -> tuple[int, int]:
-    """Return the character that an escape stands for, and where it ends; −1 twice if it is wrong."""
-    if i + 1 >= end:
-        return -1, -1
-    byte = data[i + 1]
-    if byte == 117:
-        unit = _unit(data, i, end)
-        if unit < 0 or 0xDC00 <= unit <= 0xDFFF:
-            return -1, -1
-        if unit < 0xD800 or unit > 0xDFFF:
-            return unit, i + 6
-        second = _unit(data, i + 6, end)
-        if second < 0xDC00 or second > 0xDFFF:
-            return -1, -1
-        return 0x10000 + ((unit - 0xD800) << 10) + (second - 0xDC00), i + 12
-    character = -1
-    if byte == 34 or byte == 92 or byte == 47:
-        character = int(byte)
-    elif byte == 98:
-        character = 8
-    elif byte == 102:
-        character = 12
-    elif byte == 110:
-        character = 10
-    elif byte == 114:
-        character = 13
-    elif byte == 116:
-        character = 9
-    return character, (i + 2 if character >= 0 else -1)
-
-
-@loop
-def _unit(data: Bytes, i: int, end: int) -> int:
-    r"""Return the number that four hexadecimal digits after ``\u`` are, −1 if there are none."""
-    if i + 6 > end or data[i] != 92 or data[i + 1] != 117:
-        return -1
-    value = 0
-    for j in range(i + 2, i + 6):
-        byte = int(data[j])
-        lower = byte | 32
-        if 48 <= byte <= 57:
-            value = 16 * value + byte - 48
-        elif 97 <= lower <= 102:
-            value = 16 * value + lower - 87
-        else:
-            return -1
-    return value
-
-
-@loop
-def _undo_escapes(data: Bytes, i: int, end: int) -> int:
-    """Undo the escapes of a string in place, and return how many bytes it has then."""
-    begin = at = i
-    while i < end:
-        if data[i] == 92:
-            character, i = _escape(data, i, end)
-            at = put_character(data, at, character)
-        else:
-            data[at] = data[i]
-            at += 1
-            i += 1
-    return at - begin
-
-
-@inlined
-def _same(data: Bytes, i: int, end: int, escaped: bool, names: Bytes, at: int, size: int) -> bool:
-    """Say whether a string is a name, which has ``size`` bytes from ``at`` on."""
-    if not escaped:
-        same = end - i == size
-        for j in range(size if same else 0):
-            same &= data[i + j] == names[at + j]
-        return bool(same)
-    last = at + size
-    while i < end:
-        if data[i] != 92:
-            if at >= last or data[i] != names[at]:
-                return False
-            i += 1
-            at += 1
-            continue
-        character, i = _escape(data, i, end)
-        after = after_character(names, at, last) if at < last else -1
-        if after < 0 or character_at(names, at, after - at) != character:
-            return False
-        at = after
-    return at == last
-
-
 @inlined
 def _digits(data: Bytes, i: int, end: int) -> int:
     while i < end and 48 <= data[i] <= 57:
@@ -305,7 +159,7 @@ def _scalar(data: Bytes, i: int, end: int) -> tuple[int, int]:
     if i >= end:
         return -1, _OTHER
     if data[i] == 34:
-        return _string(data, i, end)
+        return read_string(data, i, end)
     if 97 <= data[i] <= 122:
         return _word(data, i, end), (_ABSENT if data[i] == 110 else _OTHER)
     if data[i] == 45:
@@ -408,7 +262,7 @@ def _is_object(nesting: Words, depth: int) -> bool:
 @loop
 def _name(data: Bytes, i: int, end: int) -> int:
     """Return where the value of a member begins whose name begins at ``i``, −1 if there is none."""
-    i, _ = _string(data, i, end)
+    i, _ = read_string(data, i, end)
     if i < 0:
         return -1
     i = _space(data, i, end)
