@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -107,3 +108,23 @@ def test_a_list_of_an_older_file_is_read_as_it_was() -> None:
     old = load_universe(type(saved)(header, saved.table))
     assert slots(old, [COMPOSED, f" {COMPOSED} ", DECOMPOSED, f"\u00a0{COMPOSED}"]) == [0, 0, -1, -1]
     assert old.save().header == header
+
+
+def test_random_sequences_are_composed_as_python_composes_them() -> None:
+    """Of all characters that form C may change or move, and some that it does not: starters, marks, syllables."""
+    rng = np.random.default_rng(11)
+    moving = [
+        c
+        for c in range(0x30000)
+        if unicodedata.combining(chr(c)) or (unicodedata.decomposition(chr(c)) or "<").startswith("<") is False
+    ]
+    pool = [*moving, *range(0x1100, 0x1200), *range(0xAC00, 0xAC40), *range(0x0900, 0x0E00), *map(ord, "aeiou AEIOU")]
+    pool = [c for c in pool if not 0xD800 <= c < 0xE000]
+    texts = ["".join(map(chr, rng.choice(pool, int(rng.integers(1, 9))))) for _ in range(6_000)]
+    marks = [chr(c) for c in moving if unicodedata.combining(chr(c))]
+    texts += [
+        "ae\u1100\ud55c"[int(rng.integers(4))] + "".join(rng.choice(marks[:120], int(rng.integers(1, 6))))
+        for _ in range(6_000)
+    ]
+    items = [text.encode() for text in texts]
+    assert forms(items) == [canonical_bytes(item) for item in items]

@@ -305,3 +305,21 @@ def test_values_and_what_they_are() -> None:
     assert selected((), {}, 0, arena) is None
     with pytest.raises(ValueError, match="a field, a sign and a value"):
         Condition("a", "=", "")
+
+
+def test_long_numbers_and_exponents_compare_as_their_decimals_do() -> None:
+    rng = np.random.default_rng(5)
+    bounds = ["0", "1", "-1", "0.05", "-0.05", "12.5", "100", "123456789012345", "-99.99", "0.00000000000001"]
+    pieces = ["0", "00", "5", "05", "1", "12", "125", "99", "123456789012345", "000000000000000000", "9" * 20]
+    exponents = ["", "0", "1", "2", "17", "000001", "9999999"]
+    written = [
+        f"{rng.choice(['', '-'])}{rng.choice(pieces)}{rng.choice(['', '.'])}{rng.choice(['', *pieces])}"
+        f"{rng.choice(['', 'e', 'E'])}{rng.choice(['', '-', '+'])}{rng.choice(exponents)}"
+        for _ in range(3_000)
+    ]
+    written += [bound + zeros for bound in bounds for zeros in ("", ".0", ".000000000000000000000", "e0", "0e-1")]
+    for bound in bounds:
+        for sign in ("<", "<=", ">", ">="):
+            marks = np.ones(len(written), dtype=np.bool_)
+            Condition("f", sign, bound).keep(Texts.of(written), marks, Arena())
+            assert marks.tolist() == [meets(one, f"f{sign}{bound}") for one in written]

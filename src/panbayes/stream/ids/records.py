@@ -61,7 +61,7 @@ class _Reader:
             self._chunk, self._place = next(self._found, None), 0
         return 0 if self._chunk is None else self._chunk.size - self._place
 
-    def take(self, size: int) -> tuple[Chunk, int]:
+    def use(self, size: int) -> tuple[Chunk, int]:
         """Return this chunk and the place of the next value, and go on behind ``size`` of them."""
         if self._chunk is None:
             raise ValueError("the column has ended")
@@ -84,7 +84,7 @@ def runs(ids: object, fields: Sequence[object] = ()) -> Iterator[Run]:
         size = min(left)
         if size == 0:
             break
-        yield Run(size, tuple(reader.take(size) for reader in readers))
+        yield Run(size, tuple(reader.use(size) for reader in readers))
     if any(left):
         raise _uneven()
 
