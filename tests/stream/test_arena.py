@@ -122,7 +122,7 @@ def makers(path: Path, folder: Path) -> set[str]:
 
     def look(node: ast.AST, within: str) -> None:
         for child in ast.iter_child_nodes(node):
-            named = isinstance(child, ast.FunctionDef | ast.ClassDef)
+            named = f".{child.name}" if isinstance(child, ast.FunctionDef | ast.ClassDef) else ""
             if isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
                 told = any(keyword.arg in ("out", "where") for keyword in child.keywords)
                 on_arena = isinstance(child.func.value, ast.Name | ast.Attribute) and "arena" in ast.unparse(
@@ -130,7 +130,7 @@ def makers(path: Path, folder: Path) -> set[str]:
                 )
                 if child.func.attr in MAKERS and not told and not on_arena:
                     found.add(f"{module}{within}")
-            look(child, f"{within}.{child.name}" if named else within)
+            look(child, within + named)
 
     look(ast.parse(path.read_text("utf-8")), "")
     return found
