@@ -14,7 +14,7 @@ from panbayes.stream.ids.arena import Arena
 
 __all__ = ["BLOCK", "Block", "Chunk", "Integers", "Texts", "wrong_type"]
 
-BLOCK: Final = 1 << 15
+BLOCK: Final = 1 << 17
 """Ids worked on at a time: few enough that what is made of them stays in the processor's cache until it is used."""
 
 _WHOLE: Final = (np.dtype(np.int64), np.dtype(np.uint64))

@@ -27,18 +27,18 @@ def slot_runs(
     Only events count that meet the conditions and, where there are groups, are of theirs. Each block is to be used
     before the next is asked for, and each run before the next.
     """
-    groups = users.groups if isinstance(users, GroupedUniverse) else None
-    for run, names in selected_runs(batch, where, *(() if groups is None else (groups.field,))):
+    groups = (users.groups.field,) if isinstance(users, GroupedUniverse) else ()
+    if not where and not groups:
+        for run in runs(batch.ids if isinstance(batch, Records) else batch):
+            yield run.size, (users.slots(ids, arena) for (ids,) in run.blocks(arena))
+        return
+    for run, names in selected_runs(batch, where, *groups):
         yield run.size, _slots(run, names, users, where, arena)
 
 
 def _slots(
     run: Run, names: tuple[str, ...], users: Universe, where: Where, arena: Arena
 ) -> Iterator[NDArray[np.int64]]:
-    if not names:
-        for (ids,) in run.blocks(arena):
-            yield users.slots(ids, arena)
-        return
     for ids, *values in run.blocks(arena):
         texts = {name: as_texts(value, arena) for name, value in zip(names, values, strict=True)}
         kept = selected(where, texts, ids.size, arena)
