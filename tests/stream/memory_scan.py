@@ -66,6 +66,9 @@ class Planted:
             if slots:
                 found[f"slots as int64 at {place}"] = struct.pack(f"{_RUN}q", *slots[run])
                 found[f"slots as int32 at {place}"] = struct.pack(f"{_RUN}i", *slots[run])
+        first = next(place for place in range(self.size - 20, 0, -1) if self.chosen[place])
+        kept = [length * mark for length, mark in zip(lengths, self.chosen, strict=True)][first : first + 20]
+        found["kept lengths as int64"] = struct.pack("20q", *kept)
         marks = self.chosen[self.size - 64 : self.size]
         found["marks"], found["opposite marks"] = bytes(marks), bytes(not mark for mark in marks)
         return found

@@ -85,9 +85,6 @@ def cases() -> dict[str, Case]:
         for one, mark in zip(planted.ids, planted.chosen, strict=True)
     ]
     found["NDJSON, groups"] = Case(planted, configure_groups(LANDS, epsilon=1), "ndjson", lines(rows), "id")
-    planted = Planted(prefix="e\u0301")
-    listed = configure([*planted.ids, *(f"user-{i}" for i in range(100_000))], epsilon=1)
-    found["decomposed text, list"] = Case(planted, listed, "text", lines(planted.ids))
     planted = Planted()
     log = '203.0.113.7 - - [16/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" {status} 5 "-" "{one}"'
     rows = [
@@ -104,6 +101,10 @@ def cases() -> dict[str, Case]:
     found["an Arrow column"] = Case(planted, counter(), "column", lines(planted.ids))
     planted = Planted()
     found["a part"] = Case(planted, counter(part=Part(2, 4, KEY)), "text", lines(planted.ids))
+    # The last one: what passes through small objects is soon written over by others.
+    planted = Planted(prefix="e\u0301")
+    listed = configure([*planted.ids, *(f"user-{i}" for i in range(100_000))], epsilon=1)
+    found["decomposed text, list"] = Case(planted, listed, "text", lines(planted.ids))
     return found
 
 
