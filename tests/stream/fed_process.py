@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -44,15 +45,23 @@ def kept_memory(size: int) -> NDArray[np.uint8]:
     return _KEPT[-1]
 
 
+def content(path: str) -> NDArray[np.uint8]:
+    """Read a file, by no buffer in between."""
+    whole = np.empty(Path(path).stat().st_size, dtype=np.uint8)
+    with Path(path).open("rb", buffering=0) as file:
+        file.readinto(whole.data)
+    return whole
+
+
 def feed(state: str, form: str, path: str, name: str | None) -> None:
     """Feed one file: its lines; or what is in it, as an array or a column that lies in memory of ours to overwrite."""
     with StreamEstimator[Answer].open(state) as estimator:
         if form == "array":
-            ids = np.fromfile(path, dtype=np.int64)
+            ids = content(path).view(np.int64)
             estimator.update(ids)
             ids[:] = 0
         elif form == "column":
-            whole = np.fromfile(path, dtype=np.uint8)
+            whole = content(path)
             offsets = np.concatenate([[0], np.flatnonzero(whole == _BREAK) + 1]).astype(np.int64)
             buffers = [None, pa.py_buffer(offsets.data), pa.py_buffer(whole.data)]
             estimator.update(pa.Array.from_buffers(pa.large_string(), offsets.size - 1, buffers))
