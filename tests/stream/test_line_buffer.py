@@ -59,10 +59,10 @@ def test_what_was_begun_is_overwritten_and_a_new_input_begins() -> None:
 
 
 def test_lines_after_one_that_was_too_long_are_read_as_spans_too() -> None:
-    buffer, arena = LineBuffer(16), Arena()
+    buffer, arena, read = LineBuffer(16), Arena(), list[bytes]()
     for piece in (b"x" * 16, b"yy\nann\n"):
         buffer.put(memoryview(piece))
-        read = [
+        read += [
             bytes(batch.data[start : start + length])
             for batch in buffer.lines(arena)
             for start, length in zip(batch.starts.tolist(), batch.lengths.tolist(), strict=True)
