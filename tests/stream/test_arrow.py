@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.arrow import arrow_chunks
 from panbayes.stream.ids.chunk import Integers, Texts
 
@@ -22,18 +23,20 @@ def read_texts(column: object) -> list[bytes]:
     """Read every text as its bytes; a missing one is empty."""
     found: list[bytes] = []
     for chunk in arrow_chunks(column):
-        assert isinstance(chunk, Texts)
-        for start, length in zip(chunk.starts.tolist(), chunk.lengths.tolist(), strict=True):
-            found.append(chunk.data[start : start + length].tobytes() if length else b"")
+        texts = chunk.block(0, chunk.size, Arena())
+        assert isinstance(texts, Texts)
+        for start, length in zip(texts.starts.tolist(), texts.lengths.tolist(), strict=True):
+            found.append(texts.data[start : start + length].tobytes() if length else b"")
     return found
 
 
 def read_integers(column: object) -> list[int | None]:
     found: list[int | None] = []
     for chunk in arrow_chunks(column):
-        assert isinstance(chunk, Integers)
-        missing = np.zeros(chunk.values.size, dtype=bool) if chunk.missing is None else chunk.missing
-        found += [None if gone else value for value, gone in zip(chunk.values.tolist(), missing.tolist(), strict=True)]
+        block = chunk.block(0, chunk.size, Arena())
+        assert isinstance(block, Integers)
+        missing = np.zeros(block.size, dtype=bool) if block.missing is None else block.missing
+        found += [None if gone else value for value, gone in zip(block.values.tolist(), missing.tolist(), strict=True)]
     return found
 
 

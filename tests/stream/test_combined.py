@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from panbayes import DistinctCounter, Records
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.feeding import batches
 from panbayes.stream.ids.formats.combined import COMBINED
@@ -47,7 +48,7 @@ def column(text: bytes, name: str) -> list[bytes]:
     lengths = np.array([len(one) for one in lines], dtype=np.int64)
     starts = np.cumsum(lengths + 1) - lengths - 1
     found: list[bytes] = []
-    for batch in COMBINED.of_lines(iter([Texts(whole, starts, lengths)]), name, ()):
+    for batch in COMBINED.of_lines(iter([Texts(whole, starts, lengths)]), name, (), Arena()):
         assert isinstance(batch, Texts)
         found += texts_of(batch)
     return found

@@ -66,7 +66,7 @@ def test_marked_words_compare_whole_coins(threshold: int) -> None:
     # Coins that agree with the threshold for a long way, so that every depth is reached.
     coins = rng.integers(0, 2**64, 32 * count + 64, dtype=np.uint64)
     words, left = before.copy(), marks.copy()
-    assert kernels.redraw_marked(words, left, 0, coins, threshold) == count
+    assert kernels.redraw_marked(words, left, 0, coins, threshold, np.empty(kernels.ROOM, dtype=np.uint64)) == count
     assert not left.any()
     used = 0
     for first in range(0, count, 64):

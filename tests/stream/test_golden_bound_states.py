@@ -15,13 +15,13 @@ from panbayes.stream.distinct_counter import DistinctCounter
 from panbayes.stream.estimator import DensityEstimator
 from panbayes.stream.flipped_copy import FlippedCopy
 from panbayes.stream.grouped_estimate import GroupedEstimate
-from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.records import Records
 from panbayes.stream.state.home import Home
 from panbayes.stream.state.inspection import inspect_state
 from panbayes.stream.state.layout import VERSION
 from panbayes.stream.stream_estimator import StreamEstimator
 from panbayes.stream.union import union
+from tests.stream.slots import slots_of
 
 GOLDEN = Path(__file__).parent / "golden2"
 
@@ -59,9 +59,7 @@ def test_at_home_it_means_the_same_and_goes_on(
         last = estimator.last()
         assert last is not None
         assert (last.statistic, last.releases_left) == (facts["statistic"], facts["releases_left"])
-        slots = [
-            slot for chunk in chunks(facts["ids"]) for part in setup.universe.slots(chunk) for slot in part.tolist()
-        ]
+        slots = slots_of(setup.universe, facts["ids"])
         assert slots == facts["slots"]
         estimator.update(facts["ids"])
         assert estimator.estimate().releases_left == facts["releases_left"] - 1

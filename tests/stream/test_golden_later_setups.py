@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from panbayes.stream.ids.records import Records
-from panbayes.stream.ids.selection import record_slots
 from panbayes.stream.ids.universes.kind import Saved
 from panbayes.stream.saved_setup import entries_bytes, load_setup, save_setup
 from panbayes.stream.setup import StreamSetup
 from panbayes.stream.statistics.methods.statistic import Released
+from tests.stream.slots import record_slots
 from tests.stream.test_golden_setups import assert_close
 
 GOLDEN = Path(__file__).parent / "golden_setups3"
@@ -37,7 +37,7 @@ def golden(name: str) -> tuple[Saved, dict[str, Any]]:
 
 
 def slots_at(setup: StreamSetup, turn: int) -> list[int]:
-    found = [int(slot) for slots in record_slots(RECORDS, setup.users_at(turn), setup.where) for slot in slots]
+    found = record_slots(RECORDS, setup.users_at(turn), setup.where)
     return [slot if 0 <= slot < setup.universe.entries else -1 for slot in found]
 
 

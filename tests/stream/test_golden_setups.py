@@ -15,11 +15,11 @@ import msgspec
 import pytest
 
 from panbayes.errors import InputError
-from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.universes.kind import Saved
 from panbayes.stream.saved_setup import entries_bytes, load_setup, save_setup
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.statistics.methods.statistic import Released
+from tests.stream.slots import slots_of
 
 GOLDEN = Path(__file__).parent / "golden_setups"
 NAMES = sorted(path.stem for path in GOLDEN.glob("*.json"))
@@ -50,7 +50,7 @@ def test_a_setup_means_the_same(name: str) -> None:
     )
     assert setup.error() == pytest.approx(facts["error"])
     assert entries_bytes(saved.header) == setup.state_bytes
-    found = [int(slot) for chunk in chunks(facts["ids"]) for part in setup.universe.slots(chunk) for slot in part]
+    found = slots_of(setup.universe, facts["ids"])
     assert [slot if 0 <= slot < setup.sampling.sample else -1 for slot in found] == facts["slots"]
 
 

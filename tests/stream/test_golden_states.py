@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from panbayes.stream.estimator import DensityEstimator
-from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.universes.registry import universe_kinds
 from panbayes.stream.saved_setup import save_setup
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.file import StateFile
 from panbayes.stream.state.release_count import ReleaseCount
+from tests.stream.slots import slots_of
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = sorted(path.name.removesuffix(".json") for path in GOLDEN.glob("*.json"))
@@ -64,12 +64,7 @@ def test_an_old_state_file_means_the_same(tmp_path: Path, name: str) -> None:
         assert last is not None
         assert (last.statistic, last.releases_left) == (facts["statistic"], facts["releases_left"])
         assert (last.low, last.high, last.rmse) == pytest.approx((facts["low"], facts["high"], facts["rmse"]))
-        slots = [
-            slot if 0 <= slot < setup.sampling.sample else -1
-            for chunk in chunks(facts["ids"])
-            for part in setup.universe.slots(chunk)
-            for slot in part.tolist()
-        ]
+        slots = [slot if 0 <= slot < setup.sampling.sample else -1 for slot in slots_of(setup.universe, facts["ids"])]
         assert slots == facts["slots"]
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError
 from panbayes.stream.estimator import DensityEstimator
-from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.kernels.edges import number_pairs
 from panbayes.stream.ids.sampling import Sampling
 from panbayes.stream.ids.universes.graph import GraphUniverse
@@ -22,11 +21,12 @@ from panbayes.stream.ids.universes.integers import IntegerUniverse
 from panbayes.stream.ids.universes.kind import Saved, sampling_of
 from panbayes.stream.ids.universes.registry import load_universe, read_universe
 from panbayes.stream.state.coins import seeded_coins
+from tests.stream.slots import slots_of
 
 
 def slots(universe: object, ids: list[str]) -> list[int]:
     assert isinstance(universe, GraphUniverse)
-    return [int(s) for chunk in chunks(ids) for part in universe.slots(chunk) for s in part]
+    return slots_of(universe, ids)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_vertices_that_cannot_be_told_from_an_edge_are_refused(tmp_path: Path) -
         with pytest.raises(InputError, match="universe: "):
             read_universe(wrong, sample=None)
     with pytest.raises(InputError, match="an edge is a text of two vertices"):
-        list(read_universe("graph:5", sample=None).slots(next(chunks([1, 2]))))
+        slots_of(read_universe("graph:5", sample=None), [1, 2])
 
 
 def test_a_header_with_other_edges_than_pairs_is_refused(people: Path) -> None:

@@ -10,9 +10,7 @@ import pytest
 
 from panbayes.errors import InputError
 from panbayes.stream.grouped_estimate import GroupedEstimate
-from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.records import Records
-from panbayes.stream.ids.selection import record_slots
 from panbayes.stream.ids.universes.grouped import GroupedUniverse, Groups, parse_groups
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.ids.universes.kind import Saved
@@ -26,6 +24,7 @@ from panbayes.stream.statistics.methods.distinct import Distinct
 from panbayes.stream.statistics.methods.statistic import Answer, Released
 from panbayes.stream.stream_estimator import StreamEstimator
 from panbayes.stream.turns import Window
+from tests.stream.slots import record_slots, slots_of
 
 KEY = bytes(range(16))
 LANDS = ("DE", "FR", "IT", "PL")
@@ -36,7 +35,7 @@ def grouped(tiers: int = 1, cells: int = 640, of: int | None = None, names: tupl
 
 
 def slot_of(users: HashedUniverse, one: str) -> int:
-    return next(int(slots[0]) for slots in users.slots(next(chunks([one]))))
+    return slots_of(users, [one])[0]
 
 
 @pytest.mark.parametrize("users", [grouped(), grouped(of=1500), grouped(3, 128)], ids=["one", "sampled", "tiers"])
@@ -46,7 +45,7 @@ def test_a_user_has_one_cell_in_all_groups_together(users: GroupedUniverse) -> N
     for i in range(400):
         one, found = f"user-{i}", []
         events = Records([one] * 6, {"land": [*LANDS, "US", None]})
-        slots = next(slots.tolist() for slots in record_slots(events, users, ()))
+        slots = record_slots(events, users, ())
         for number, slot in enumerate(slots):
             expected = slot_of(users.of_group(number), one) if number < len(LANDS) else -1
             if 0 <= expected < users.each.entries:
@@ -64,7 +63,7 @@ def test_the_groups_share_the_users_evenly() -> None:
     users = grouped()
     ids = np.arange(40_000)
     for number, land in enumerate(LANDS):
-        slots = np.concatenate([s.copy() for s in record_slots(Records(ids, {"land": [land] * ids.size}), users, ())])
+        slots = np.array(record_slots(Records(ids, {"land": [land] * ids.size}), users, ()))
         inside = slots[slots >= 0]
         assert inside.size == pytest.approx(10_000, abs=600)
         assert (inside // users.each.entries == number).all()
@@ -73,8 +72,8 @@ def test_the_groups_share_the_users_evenly() -> None:
 def test_filters_and_groups_together() -> None:
     users = grouped()
     records = Records(["a", "b"] * 4, {"land": [land for land in LANDS for _ in "ab"], "kind": ["x", "y"] * 4})
-    everybody = next(slots.tolist() for slots in record_slots(records, users, ()))
-    filtered = next(slots.tolist() for slots in record_slots(records, users, parse_where(["kind=x"])))
+    everybody = record_slots(records, users, ())
+    filtered = record_slots(records, users, parse_where(["kind=x"]))
     assert sum(slot >= 0 for slot in everybody) == 2
     assert filtered == [slot if i % 2 == 0 else -1 for i, slot in enumerate(everybody)]
 
@@ -82,14 +81,14 @@ def test_filters_and_groups_together() -> None:
 @pytest.mark.parametrize("ids", [["a"], ["a", "b", "c"]])
 def test_ids_and_groups_of_different_lengths_are_refused(ids: list[str]) -> None:
     with pytest.raises(InputError, match="different lengths"):
-        list(record_slots(Records(ids, {"land": ["DE", "FR"]}), grouped(), ()))
+        record_slots(Records(ids, {"land": ["DE", "FR"]}), grouped(), ())
     with pytest.raises(InputError, match="there is no 'land'"):
-        list(record_slots(Records(ids, {"country": ["DE", "FR"]}), grouped(), ()))
+        record_slots(Records(ids, {"country": ["DE", "FR"]}), grouped(), ())
 
 
 def test_ids_without_a_group_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="do not say in which"):
-        list(grouped().slots(next(chunks([1]))))
+        slots_of(grouped(), [1])
     with StreamEstimator[Answer].start(tmp_path / "s", configure_groups(grouped(), epsilon=1)) as stream:
         with pytest.raises(InputError, match="looks at land, and ids alone do not say"):
             stream.update(["a"])

@@ -15,10 +15,10 @@ from fractions import Fraction
 import pytest
 
 from panbayes.stream.ids.records import Records
-from panbayes.stream.ids.selection import record_slots
 from panbayes.stream.ids.universes.grouped import GroupedUniverse, Groups
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from tests.stream import test_hashed_loss
+from tests.stream.slots import record_slots
 from tests.stream.test_hashed_loss import LAWS, LOOK, Seen, bound, likelihoods
 
 CELLS = 64
@@ -27,7 +27,7 @@ USERS = GroupedUniverse(HashedUniverse(1, CELLS, CELLS, bytes(16), panels=2), Gr
 
 def slots_of(one: str) -> tuple[int, int]:
     """Return the slots of a user's events of either group, −1 where they are dropped."""
-    first, second = next(record_slots(Records([one, one], {"land": ["DE", "FR"]}), USERS, ())).tolist()
+    first, second = record_slots(Records([one, one], {"land": ["DE", "FR"]}), USERS, ())
     return first, second
 
 

@@ -20,7 +20,7 @@ from panbayes.errors import InputError
 from panbayes.stream.distinct_counter import DistinctCounter, any_ids, parse_memory
 from panbayes.stream.estimator import DensityEstimator
 from panbayes.stream.guarantee.calibration import Calibration
-from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.single import single_slots
 from panbayes.stream.ids.universes.hashed import HashedUniverse, Ipv6Bits
 from panbayes.stream.ids.universes.kind import Saved, Universe
@@ -36,6 +36,7 @@ from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.statistics.methods.distinct import Distinct
 from panbayes.stream.statistics.methods.statistic import Answer, Released
 from panbayes.stream.stream_estimator import StreamEstimator
+from tests.stream.slots import slots_of
 
 GOLDEN = Path(__file__).parent / "golden" / "hashed-setup"
 KEY = bytes(range(16))
@@ -44,7 +45,7 @@ FINE = HashedUniverse(1, 1 << 39, 1 << 39, KEY)
 
 
 def slots(universe: Universe, ids: object) -> list[int]:
-    return [int(slot) for chunk in chunks(ids) for part in universe.slots(chunk) for slot in part.tolist()]
+    return slots_of(universe, ids)
 
 
 def test_memory_is_divided_as_planned() -> None:
@@ -348,4 +349,4 @@ def test_entries_in_sections() -> None:
 )
 def test_one_id_by_itself_has_the_cell_it_has_in_a_batch(one: int | str, ipv6: Ipv6Bits) -> None:
     universe = HashedUniverse(18, 58_240, 58_240, KEY, ipv6)
-    assert single_slots(universe)(one) == slots(universe, [one])[0]
+    assert single_slots(universe, Arena())(one) == slots(universe, [one])[0]

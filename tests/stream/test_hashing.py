@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.kernels.feistel import sampled
 from panbayes.stream.ids.kernels.siphash import hash_texts
@@ -135,5 +136,5 @@ def test_a_sample_is_the_permutation_cut_short(word: int | None) -> None:
     keys[::2] |= np.uint64(1)
     ids = np.arange(1000)
     whole = permuted(ids, 1000, keys)
-    found = Sampling(1000, 300, key).slots(ids)
+    found = Sampling(1000, 300, key).slots(ids, Arena())
     np.testing.assert_array_equal(found, np.where(whole < 300, whole, -1))

@@ -13,22 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from panbayes.stream.ids.chunk import Chunk, Integers, Texts
-from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids import records
+from panbayes.stream.ids.arena import Arena
+from panbayes.stream.ids.chunk import Block, Integers, Texts
 from panbayes.stream.ids.kernels.fold_hash import integer_cells
+from panbayes.stream.ids.selection import slot_runs
 from panbayes.stream.ids.single import single_slots
 from panbayes.stream.ids.single_hash import integer_cell
-from panbayes.stream.ids.universes import hashed
 from panbayes.stream.ids.universes.hashed import HashedUniverse, Ipv6Bits
 from panbayes.stream.laws.optimal_bernoulli import optimal_bernoulli
 from panbayes.stream.laws.quantized_laplace import quantized_laplace
 from panbayes.stream.laws.state_law import COIN, StateLaw
 from panbayes.stream.setup import configure_hashed
-from panbayes.stream.state import kernels
+from panbayes.stream.state import kernels, word_kernels
 from panbayes.stream.state.coins import seeded_coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.memory import MemoryStore
 from panbayes.stream.state.touched import FiledEntries
+from tests.stream.slots import slots_of
 
 LAW = optimal_bernoulli(Fraction(1))
 Slots = NDArray[np.int64]
@@ -119,13 +121,13 @@ def test_few_events_in_a_file_write_their_words_in_blocks_too(tmp_path: Path, mo
     descriptor = os.open(path, os.O_RDWR)
     entries = FiledEntries(LAW, 10**6, np.memmap(path, mode="r+", shape=(size,)), descriptor, 0)
     written: list[int] = []
-    really = os.pwrite
+    really = word_kernels.write_words
 
-    def watched(descriptor: int, data: bytes, offset: int) -> int:
-        written.append(offset)
-        return really(descriptor, data, offset)
+    def watched(descriptor: int, words: NDArray[np.uint64], places: Slots, offset: int) -> int:
+        written.extend(offset + 8 * place for place in places.tolist())
+        return really(descriptor, words, places, offset)
 
-    monkeypatch.setattr(os, "pwrite", watched)
+    monkeypatch.setattr(word_kernels, "write_words", watched)
     entries.redraw_blocks([np.array([0, 1, 999_999]), np.array([64])], 10, present=True, coins=ones)
     assert written == [0, 999_999 // 64 * 8, 8]
     entries.redraw_blocks([np.arange(100, 104)] * 3, 250_000, present=True, coins=ones)
@@ -135,7 +137,7 @@ def test_few_events_in_a_file_write_their_words_in_blocks_too(tmp_path: Path, mo
     os.close(descriptor)
 
 
-IDS: dict[str, Chunk] = {
+IDS: dict[str, Block] = {
     "integers": Integers(np.random.default_rng(1).integers(-(1 << 40), 1 << 40, 3001)),
     "texts": Texts.of([f"visitor-{i * i % 997}@example.org" for i in range(2999)]),
 }
@@ -143,18 +145,19 @@ IDS: dict[str, Chunk] = {
 
 @pytest.mark.parametrize("block", [64, 1000, 1 << 15])
 @pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
-def test_a_counter_redraws_the_cells_of_all_blocks(monkeypatch: pytest.MonkeyPatch, ids: Chunk, block: int) -> None:
+def test_a_counter_redraws_the_cells_of_all_blocks(monkeypatch: pytest.MonkeyPatch, ids: Block, block: int) -> None:
     """Whatever the size of a block, the cells of all ids and of no others are redrawn, as ids one by one say."""
-    monkeypatch.setattr(hashed, "_CELLS", block)
+    monkeypatch.setattr(records, "BLOCK", block)
     universe = HashedUniverse.of_memory(1 << 10, key=bytes(16))
     setup = configure_hashed(universe, epsilon=1)
     store = MemoryStore(setup, seeded_coins(1))
     with store.feeding() as entries:
         entries.memory[:] = 0
-        entries.redraw_blocks(universe.slots(ids), ids.size, present=True, coins=ones)
+        for size, slots in slot_runs(ids, universe, (), entries.arena):
+            entries.redraw_blocks(slots, size, present=True, coins=ones)
         found = set(np.flatnonzero(np.unpackbits(entries.memory, bitorder="little")).tolist())
     store.close()
-    one_by_one = single_slots(universe)
+    one_by_one = single_slots(universe, Arena())
     if isinstance(ids, Integers):
         wanted = {one_by_one(value) for value in ids.values.tolist()}
     else:
@@ -194,6 +197,6 @@ TEXTS = st.one_of(
 @given(TEXTS, st.sampled_from([0, 64, 128]))
 def test_one_text_or_its_bytes_have_the_slot_of_a_batch(text: str, ipv6: Ipv6Bits) -> None:
     universe = HashedUniverse.of_memory(1 << 14, key=bytes(range(16)), ipv6=ipv6)
-    (wanted,) = [int(slot) for chunk in chunks([text]) for part in universe.slots(chunk) for slot in part]
-    assert single_slots(universe)(text) == wanted
-    assert single_slots(universe)(text.encode()) == wanted
+    (wanted,) = slots_of(universe, [text])
+    assert single_slots(universe, Arena())(text) == wanted
+    assert single_slots(universe, Arena())(text.encode()) == wanted

@@ -12,20 +12,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from panbayes.errors import InputError
 from panbayes.stream.estimator import DensityEstimator
-from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.single import Id, single_slots
 from panbayes.stream.ids.universes.kind import Universe, UniverseKind
 from panbayes.stream.ids.universes.registry import read_universe, universe_kinds
 from panbayes.stream.laws.optimal_bernoulli import optimal_bernoulli
 from panbayes.stream.laws.quantized_laplace import quantized_laplace
 from panbayes.stream.laws.state_law import COIN, StateLaw
-from panbayes.stream.state import kernels
+from panbayes.stream.state import kernels, word_kernels
 from panbayes.stream.state.coins import Coins, seeded_coins, system_coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.touched import FiledEntries
+from tests.stream.slots import slots_of
 
 KINDS = pytest.mark.parametrize("kind", universe_kinds().values(), ids=lambda kind: kind.name)
 ODD: list[Id] = ["", " ", "\ufeff1", "01", "1.5", "-1", "\u0661", "10.1.2.3 ", "10.1.02.3", "10.1.2.3.4", "10.1.2.0003",
@@ -34,7 +36,7 @@ ODD: list[Id] = ["", " ", "\ufeff1", "01", "1.5", "-1", "\u0661", "10.1.2.3 ", "
 
 
 def in_a_batch(universe: Universe, one: object) -> int:
-    found = [int(slot) for chunk in chunks([one]) for part in universe.slots(chunk) for slot in part.tolist()]
+    found = slots_of(universe, [one])
     return found[0] if found and 0 <= found[0] < universe.entries else -1
 
 
@@ -42,7 +44,7 @@ def in_a_batch(universe: Universe, one: object) -> int:
 @pytest.mark.parametrize("sample", [None, 40])
 def test_one_id_has_the_slot_it_has_in_a_batch(kind: UniverseKind, sample: int | None) -> None:
     universe = read_universe(kind.example.spec, sample=None if kind.name == "hashed" else sample)
-    find = single_slots(universe)
+    find = single_slots(universe, Arena())
     for one in [*kind.example.ids, *kind.example.strangers, *ODD]:
         try:
             wanted: int | str = in_a_batch(universe, one)
@@ -61,12 +63,12 @@ def test_one_id_has_the_slot_it_has_in_a_batch(kind: UniverseKind, sample: int |
 @given(st.text(st.sampled_from("0123456789. \u0663"), max_size=16))
 def test_one_address_is_read_as_in_a_batch(text: str) -> None:
     universe = read_universe("ipv4", sample=None)
-    assert single_slots(universe)(text) == in_a_batch(universe, text)
+    assert single_slots(universe, Arena())(text) == in_a_batch(universe, text)
 
 
 @pytest.mark.parametrize("one", [1.5, True, None, ["a"]])
 def test_what_cannot_be_an_id_is_refused_or_dropped_one_by_one_too(one: object) -> None:
-    find = single_slots(read_universe(100, sample=None))
+    find = single_slots(read_universe(100, sample=None), Arena())
     if one is None:
         assert find(one) == -1
     else:
@@ -168,16 +170,16 @@ def test_a_small_batch_in_a_file_redraws_its_entries_and_no_other_word(
 def test_a_small_batch_writes_words_and_a_large_one_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """10⁶ users have 31 pages: 10 events write at most 10 words, and 100 change the mapped file."""
     entries = filed(tmp_path / "f", LAWS["bits"], 10**6, 4096)
-    written: list[tuple[int, int]] = []
-    really = os.pwrite
+    written: list[int] = []
+    really = word_kernels.write_words
 
-    def watched(descriptor: int, data: bytes, offset: int) -> int:
-        written.append((offset, len(data)))
-        return really(descriptor, data, offset)
+    def watched(descriptor: int, words: NDArray[np.uint64], places: NDArray[np.int64], offset: int) -> int:
+        written.extend(offset + 8 * place for place in places.tolist())
+        return really(descriptor, words, places, offset)
 
-    monkeypatch.setattr(os, "pwrite", watched)
+    monkeypatch.setattr(word_kernels, "write_words", watched)
     entries.redraw(np.array([0, 1, 63, 64, 999_999] * 2), present=True, coins=system_coins)
-    assert written == [(4096, 8), (4104, 8), (4096 + 999_999 // 64 * 8, 8)]
+    assert written == [4096, 4104, 4096 + 999_999 // 64 * 8]
     entries.redraw(np.arange(100), present=True, coins=system_coins)
     assert len(written) == 3
     os.close(entries.descriptor)
@@ -190,20 +192,20 @@ def test_a_thousand_events_of_a_large_file_write_their_words_and_change_nothing_
     path, users = tmp_path / "s", 10**8
     with DensityEstimator.create(path, users, epsilon=1) as estimator:
         before = np.fromfile(path, dtype=np.uint64)
-        written: list[tuple[int, int]] = []
-        really = os.pwrite
+        written: list[int] = []
+        really = word_kernels.write_words
 
-        def watched(descriptor: int, data: bytes, offset: int) -> int:
-            written.append((offset, len(data)))
-            return really(descriptor, data, offset)
+        def watched(descriptor: int, words: NDArray[np.uint64], places: NDArray[np.int64], offset: int) -> int:
+            written.extend(offset + 8 * place for place in places.tolist())
+            return really(descriptor, words, places, offset)
 
-        monkeypatch.setattr(os, "pwrite", watched)
+        monkeypatch.setattr(word_kernels, "write_words", watched)
         ids = np.random.default_rng(3).integers(0, users, 1000)
         estimator.update(ids)
         after = np.fromfile(path, dtype=np.uint64)
     words = np.unique(ids // 64)
-    start = min(offset for offset, _ in written) - 8 * int(words[0])
-    assert written == [(start + 8 * int(word), 8) for word in words]
+    start = min(written) - 8 * int(words[0])
+    assert written == [start + 8 * int(word) for word in words]
     changed = np.flatnonzero(before != after) - start // 8
     assert changed.size > 100
     assert set(changed.tolist()) <= set(words.tolist())

@@ -9,16 +9,15 @@ from typing import NoReturn
 import numpy as np
 import polars as pl
 import pytest
-from numpy.typing import NDArray
 
 from panbayes.errors import InputError
 from panbayes.stream.ids.checking import StreamCheck, check_stream
-from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.feeding import batches
 from panbayes.stream.ids.formats import parquet
 from panbayes.stream.ids.records import Records
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.ids.where import parse_where
+from tests.stream.slots import slots_of
 
 USERS = HashedUniverse.of_memory(key=bytes(16))
 
@@ -43,13 +42,9 @@ def test_an_id_that_is_not_utf8_is_an_id_as_in_lines_and_spoils_no_other(tmp_pat
     assert checked(path) == StreamCheck(3, 3, 0, 0)
     assert checked(path, "n>=2") == StreamCheck(3, 2, 0, 0, 1)
     (tmp_path / "in.txt").write_bytes(b"ann\nbob\xff\xfe\ncyd\n")
-    lines = [tuple(slots.tolist()) for texts in batches(str(tmp_path / "in.txt")) for slots in slots_of(texts)]
-    rows = [tuple(slots.tolist()) for ids in batches(str(path), column="user") for slots in slots_of(ids)]
+    lines = [slots_of(USERS, texts) for texts in batches(str(tmp_path / "in.txt"))]
+    rows = [slots_of(USERS, ids) for ids in batches(str(path), column="user")]
     assert rows == lines
-
-
-def slots_of(ids: object) -> list[NDArray[np.int64]]:
-    return [slots.copy() for chunk in chunks(ids) for slots in USERS.slots(chunk)]
 
 
 def test_a_field_that_is_not_utf8_fails_the_condition_of_its_own_record(tmp_path: Path) -> None:
@@ -61,7 +56,7 @@ def test_a_field_that_is_not_utf8_fails_the_condition_of_its_own_record(tmp_path
 def test_it_goes_on_where_the_rows_before_were_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "_ROWS", 1)
     path = spoiled(tmp_path / "in.parquet", "user")
-    assert sum(len(slots_of(ids)) for ids in batches(str(path), column="user")) == 3
+    assert sum(len(slots_of(USERS, ids)) for ids in batches(str(path), column="user")) == 3
     assert checked(path) == StreamCheck(3, 3, 0, 0)
 
 

@@ -22,6 +22,7 @@ from panbayes.stream.distinct_counter import DistinctCounter, any_ids
 from panbayes.stream.estimator import DensityEstimator
 from panbayes.stream.flipped_copy import FlippedCopies
 from panbayes.stream.guarantee.calibration import calibrate, design_of
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.kernels.parts import keep_part, keep_stretch, reciprocal
 from panbayes.stream.ids.part import Part, noises, parse_part
 from panbayes.stream.ids.records import Records
@@ -239,7 +240,7 @@ def test_the_kernel_divides(slots: list[int], parts: int, entries: int, data: st
     wanted = [n - start for n in slots if start <= n < end]
     assert out[:kept].tolist() == wanted
     assert [slot for n in slots if (slot := stretch.slot(n, entries)) >= 0] == wanted
-    assert [slot for block in stretch.slots(iter([array]), entries) for slot in block.tolist()] == wanted
+    assert [slot for block in stretch.slots(iter([array]), entries, Arena()) for slot in block.tolist()] == wanted
 
 
 def test_blocks_are_not_changed_and_all_slots_come_out_in_order() -> None:
@@ -247,7 +248,7 @@ def test_blocks_are_not_changed_and_all_slots_come_out_in_order() -> None:
     blocks = [rng.integers(-5, 10**6, size, dtype=np.int64) for size in (0, 7, 100_000, 3, 300_000)]
     before = [block.copy() for block in blocks]
     one, found = Part(2, 3, bytes(16)), list[int]()
-    for slots in one.slots(iter(blocks), 900_000):
+    for slots in one.slots(iter(blocks), 900_000, Arena()):
         found += slots.tolist()
     assert all(map(np.array_equal, blocks, before))
     assert found == [n // 3 for block in blocks for n in block.tolist() if 0 <= n < 900_000 and n % 3 == 1]

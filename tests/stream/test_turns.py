@@ -14,7 +14,6 @@ from panbayes.errors import InputError
 from panbayes.stream.accuracy.tier_design import TierDesign, relative_error
 from panbayes.stream.density_estimate import DensityEstimate
 from panbayes.stream.distinct_counter import DistinctCounter
-from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.laws.optimal_bernoulli import optimal_bernoulli
 from panbayes.stream.laws.quantized_laplace import QUANTIZED_LAPLACE
@@ -29,12 +28,9 @@ from panbayes.stream.state.store import Store
 from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.stream_estimator import StreamEstimator
 from panbayes.stream.turns import Window, decay_bias, half_life_of
+from tests.stream.slots import slots_of
 
 KEY = bytes(range(16))
-
-
-def slots_of(users: HashedUniverse, ids: object) -> list[int]:
-    return [int(slot) for chunk in chunks(ids) for part in users.slots(chunk) for slot in part]
 
 
 @pytest.mark.parametrize("ids", [np.arange(5000), [f"user-{i}@example.org" for i in range(5000)]])

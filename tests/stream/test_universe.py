@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panbayes.errors import InputError
-from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.sampling import Sampling
 from panbayes.stream.ids.universes.integers import IntegerUniverse
 from panbayes.stream.ids.universes.kind import (
@@ -29,11 +29,12 @@ from panbayes.stream.ids.universes.kind import (
 )
 from panbayes.stream.ids.universes.listed import ListedUniverse
 from panbayes.stream.ids.universes.registry import load_universe, read_universe, universe_kinds
+from tests.stream.slots import slots_of
 
 
 def slots(universe: Universe, ids: object) -> list[int]:
     """Slots of ids; whatever has none is −1."""
-    found = [int(slot) for chunk in chunks(ids) for part in universe.slots(chunk) for slot in part.tolist()]
+    found = slots_of(universe, ids)
     return [slot if 0 <= slot < universe.entries else -1 for slot in found]
 
 
@@ -200,7 +201,7 @@ def test_samples_of_structured_sets_are_hypergeometric(present: str) -> None:
     rng = np.random.default_rng(4)
     counts = []
     for _ in range(keys):
-        found = Sampling(size, sample, rng.bytes(96)).slots(users)
+        found = Sampling(size, sample, rng.bytes(96)).slots(users, Arena())
         counts.append(int((found >= 0).sum()))
     d = users.size / size
     variance = sample * d * (1 - d) * (size - sample) / (size - 1)

@@ -19,7 +19,6 @@ from panbayes.stream.accuracy.density_error import geometric_variance, mse
 from panbayes.stream.accuracy.statistic_law import confidence_interval
 from panbayes.stream.accuracy.summed_noise import noise_reach, summed_noise
 from panbayes.stream.estimator import DensityEstimator
-from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.sampling import Sampling
 from panbayes.stream.ids.universes.integers import IntegerUniverse
 from panbayes.stream.laws.counter_law import CounterLaw, counter_law
@@ -32,6 +31,7 @@ from panbayes.stream.statistics.methods.statistic import Answer, Budget, Release
 from panbayes.stream.statistics.methods.visits import Visits, _bins
 from panbayes.stream.stream_estimator import StreamEstimator
 from panbayes.stream.visits_estimate import VisitsEstimate
+from tests.stream.slots import blocks_of
 
 SHARES = (0.4, 0.3, 0.15, 0.1, 0.05)
 MEAN = 1.1
@@ -52,7 +52,7 @@ def released(seed: int, sample: int) -> tuple[IntegerUniverse, tuple[int, ...]]:
     users, chosen = IntegerUniverse(Sampling(2000, sample, key)), CALIBRATIONS[sample]
     store = MemoryStore(StreamSetup(users, chosen, Visits(4)), seeded_coins(seed))
     with store.feeding() as entries:
-        for slots in users.slots(next(chunks(a_stream(2000, seed)))):
+        for slots in blocks_of(users, a_stream(2000, seed), entries.arena):
             entries.redraw(slots, present=True, coins=seeded_coins(seed))
         noise = SimulatedNoise(seed).discrete_laplace(5, scale=chosen.noise_scale)
         return users, tuple(int(n) for n in np.array(entries.counts()) + noise)

@@ -16,13 +16,14 @@ import pytest
 
 from panbayes.errors import InputError
 from panbayes.stream.distinct_counter import DistinctCounter
-from panbayes.stream.ids.chunk import Integers, Texts
+from panbayes.stream.ids.arena import Arena
+from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.feeding import batches
-from panbayes.stream.ids.records import Records, texts_of
-from panbayes.stream.ids.selection import selected_chunks
+from panbayes.stream.ids.records import Records, as_texts, field_chunks
+from panbayes.stream.ids.selection import selected, selected_runs
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.ids.universes.kind import Saved
-from panbayes.stream.ids.where import Condition, Where, parse_where, selected, which
+from panbayes.stream.ids.where import Condition, Where, parse_where, which
 from panbayes.stream.saved_setup import load_setup, save_setup
 from panbayes.stream.setup import StreamSetup, configure_hashed
 from panbayes.stream.statistics.methods.statistic import Answer
@@ -73,12 +74,13 @@ def kept(found: Iterator[object], where: Where) -> set[str]:
     ids: set[str] = set()
     for records in found:
         assert isinstance(records, Records)
-        for chunk in selected_chunks(records, where):
-            if isinstance(chunk, Integers):
-                gone = np.zeros(chunk.values.size, np.bool_) if chunk.missing is None else chunk.missing
-                ids |= {str(one) for one in chunk.values[~gone].tolist()}
-            else:
-                ids |= set(spans(chunk))
+        arena = Arena()
+        for run, names in selected_runs(records, where):
+            for block, *values in run.blocks(arena):
+                texts = {name: as_texts(value, arena) for name, value in zip(names, values, strict=True)}
+                marks = selected(where, texts, block.size, arena)
+                assert marks is not None
+                ids |= {one for one, mark in zip(spans(as_texts(block, arena)), marks.tolist(), strict=True) if mark}
     return ids - {""}
 
 
@@ -289,13 +291,35 @@ def test_only_what_meets_it_is_counted_and_bare_ids_are_refused(tmp_path: Path) 
 
 
 def test_values_and_what_they_are() -> None:
-    assert which(Texts.of(["b", " a ", "", "c"]), ("a", "b")).tolist() == [1, 0, -1, -1]
-    assert [spans(texts) for texts in texts_of([1, 2.5, 3.0, True, None, "x", b"y", [1]])] == [
-        ["1", "2.5", "3", "true", "", "x", "y", ""]
-    ]
-    assert [spans(texts) for texts in texts_of(np.array([3, -4]))] == [["3", "-4"]]
+    arena = Arena()
+    assert which(Texts.of(["b", " a ", "", "c"]), ("a", "b"), arena).tolist() == [1, 0, -1, -1]
+    for column, wanted in (
+        ([1, 2.5, 3.0, True, None, "x", b"y", [1]], ["1", "2.5", "3", "true", "", "x", "y", ""]),
+        (np.array([3, -4, -(1 << 63)]), ["3", "-4", str(-(1 << 63))]),
+        (np.array([0, (1 << 64) - 1], dtype=np.uint64), ["0", str((1 << 64) - 1)]),
+    ):
+        (chunk,) = field_chunks(column)
+        assert spans(as_texts(chunk.block(0, chunk.size, arena), arena)) == wanted
     with pytest.raises(InputError, match="a str"):
-        list(texts_of("DE"))
-    assert selected((), {}) is None
+        list(field_chunks("DE"))
+    assert selected((), {}, 0, arena) is None
     with pytest.raises(ValueError, match="a field, a sign and a value"):
         Condition("a", "=", "")
+
+
+def test_long_numbers_and_exponents_compare_as_their_decimals_do() -> None:
+    rng = np.random.default_rng(5)
+    bounds = ["0", "1", "-1", "0.05", "-0.05", "12.5", "100", "123456789012345", "-99.99", "0.00000000000001"]
+    pieces = ["0", "00", "5", "05", "1", "12", "125", "99", "123456789012345", "000000000000000000", "9" * 20]
+    exponents = ["", "0", "1", "2", "17", "000001", "9999999"]
+    written = [
+        f"{rng.choice(['', '-'])}{rng.choice(pieces)}{rng.choice(['', '.'])}{rng.choice(['', *pieces])}"
+        f"{rng.choice(['', 'e', 'E'])}{rng.choice(['', '-', '+'])}{rng.choice(exponents)}"
+        for _ in range(3_000)
+    ]
+    written += [bound + zeros for bound in bounds for zeros in ("", ".0", ".000000000000000000000", "e0", "0e-1")]
+    for bound in bounds:
+        for sign in ("<", "<=", ">", ">="):
+            marks = np.ones(len(written), dtype=np.bool_)
+            Condition("f", sign, bound).keep(Texts.of(written), marks, Arena())
+            assert marks.tolist() == [meets(one, f"f{sign}{bound}") for one in written]

@@ -8,7 +8,6 @@ import pytest
 
 from panbayes.errors import InputError
 from panbayes.stream.distinct_counter import DistinctCounter
-from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.ids.universes.kind import Saved
 from panbayes.stream.saved_setup import load_setup, save_setup
@@ -17,6 +16,7 @@ from panbayes.stream.state.file import StateFile
 from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.statistics.methods.visits import Visits
 from panbayes.stream.turns import Window, parse_window
+from tests.stream.slots import slots_of
 
 KEY = bytes(range(16))
 
@@ -153,4 +153,4 @@ def test_what_windows_are_not_for() -> None:
     with pytest.raises(InputError, match="one tier"):
         configure_hashed(HashedUniverse.of_memory(), epsilon=1, window=Window(half_life=3))
     with pytest.raises(ValueError, match="one period"):
-        list(HashedUniverse(1, 640, 640, KEY, panels=3).slots(next(chunks([1]))))
+        slots_of(HashedUniverse(1, 640, 640, KEY, panels=3), [1])

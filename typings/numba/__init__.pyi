@@ -15,4 +15,5 @@ def njit(
     fastmath: bool | set[str] = ...,
     boundscheck: bool = ...,
     inline: str = ...,
+    _nrt: bool = ...,
 ) -> Callable[[_F], _F]: ...

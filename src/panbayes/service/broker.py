@@ -26,6 +26,7 @@ from panbayes.schema import kinds
 from panbayes.schema.declaration import Key
 from panbayes.service.feed import Feed
 from panbayes.service.source import Reading, Surroundings
+from panbayes.stream.ids.formats.lines import LineBuffer
 
 __all__ = [
     "MOST_BYTES",
@@ -103,6 +104,7 @@ class Broker:
         """Begin at once."""
         self._feed, self._link, self._around = feed, link, around
         self._name, self._server = name, server
+        self._buffer = LineBuffer(MOST_BYTES + 2)
         self._taken: list[Any] = []
         self._due: deque[list[Any]] = deque()
         self._turns, self._asked, self._idle, self._closing = (
@@ -139,6 +141,7 @@ class Broker:
                 with suppress(LostError):
                     self._acknowledge()
         finally:
+            self._buffer.wipe()
             self._idle.set()
             self._link.close()
 
@@ -184,12 +187,19 @@ class Broker:
             self._asked.wait(PATIENCE / 10)
             return
         found = self._link.take()
-        lines = bytearray(b"\n").join([value for value in found.values if 0 < len(value) <= MOST_BYTES])
-        if lines:
-            self._feed.take(lines)
-            lines[:] = bytes(len(lines))
+        for value in found.values:
+            if 0 < len(value) <= MOST_BYTES:
+                self._put(value)
+        self._feed.take_whole(self._buffer, ended=True)
         with self._turns:
             self._taken.extend(found.marks)
+
+    def _put(self, value: bytes) -> None:
+        """Put a message behind others, which enter the states first where there is no room."""
+        if len(self._buffer.room()) <= len(value) + 1:
+            self._feed.take_whole(self._buffer, ended=True)
+        self._buffer.put(memoryview(value))
+        self._buffer.put(memoryview(b"\n"))
 
     def _acknowledge(self) -> None:
         while self._due:

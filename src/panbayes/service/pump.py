@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeAlias
 
-from panbayes.service.feed import Feed
-from panbayes.service.lines import Lines
+from panbayes.service.feed import LONGEST, Feed
 from panbayes.service.source import Surroundings, nothing
+from panbayes.stream.ids.formats.lines import LineBuffer
 from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["Pieces", "Pump"]
 
-Pieces: TypeAlias = Callable[[Stop], Iterator[bytes | None]]
-"""What yields pieces of input until it is asked to stop; None where one input ends and the next begins."""
+Pieces: TypeAlias = Callable[[Stop, LineBuffer], Iterator[bool]]
+"""What reads pieces into a buffer until it is asked to stop: true after each, false where one input ends."""
 
 
 class Pump:
@@ -29,25 +29,20 @@ class Pump:
         self._done.add_done_callback(self._tell)
 
     def _run(self) -> None:
-        lines = Lines()
+        buffer = LineBuffer(LONGEST)
         try:
-            for piece in self._pieces(self._stop):
-                self._take(lines.end() if piece is None else lines.add(piece))
+            for goes_on in self._pieces(self._stop, buffer):
+                self._feed.take_whole(buffer, ended=not goes_on)
             # Asked to stop within a line: its beginning is no line.
             if not self._stop.asked:
-                self._take(lines.end())
+                self._feed.take_whole(buffer, ended=True)
         finally:
-            lines.wipe()
+            buffer.wipe()
 
     def _tell(self, done: Future[None]) -> None:
         error = done.exception()
         if error is not None or (self._ends and not self._stop.asked):
             self._around.end(error)
-
-    def _take(self, lines: bytearray) -> None:
-        if lines:
-            self._feed.take(lines)
-            lines[:] = bytes(len(lines))
 
     def settle(self) -> Callable[[], None]:
         """Acknowledge nothing: whoever writes the lines does not wait."""

@@ -19,9 +19,9 @@ from panbayes.dp.noise import Noise
 from panbayes.dp.secure import SecureNoise
 from panbayes.errors import InputError
 from panbayes.stream.flipped_copy import FlippedCopy, flip_chance
-from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.records import Records
-from panbayes.stream.ids.selection import needs_records, record_slots
+from panbayes.stream.ids.selection import needs_records, slot_runs
 from panbayes.stream.ids.single import Id, single_slots
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.ids.universes.kind import SizedUniverse
@@ -266,15 +266,11 @@ class PrivateStream(ABC):
     def _redraw(self, ids: object, *, present: bool) -> None:
         if self.setup.fields and not isinstance(ids, Records):
             self._slot(ids)
-        with self._store.feeding() as entries:
+        with self._store.feeding() as entries, entries.arena as arena:
             users, share = self.setup.users_at(self._count().turn if self.setup.forget else 0), _share(self.setup)
-            if isinstance(ids, Records):
-                for slots in self.setup.own_slots(record_slots(ids, users, self.setup.where)):
-                    entries.redraw(slots, present=present, coins=self._coins)
-                return
-            for chunk in chunks(ids):
-                blocks, events = self.setup.own_slots(users.slots(chunk)), math.ceil(share * chunk.size)
-                entries.redraw_blocks(blocks, events, present=present, coins=self._coins)
+            for events, slots in slot_runs(ids, users, self.setup.where, arena):
+                blocks = self.setup.own_slots(slots, arena)
+                entries.redraw_blocks(blocks, math.ceil(share * events), present=present, coins=self._coins)
 
     def _release(self) -> tuple[ReleaseCount, bool]:
         """Release once more if any release is left: return what stands then, and whether it is fresh."""
@@ -335,7 +331,7 @@ def _single(setup: StreamSetup) -> Callable[[object], int]:
     """Return what finds the slot of a single id; where fields decide, what refuses one."""
     if setup.fields:
         return needs_records(" and ".join(setup.fields))
-    find, part, whole = single_slots(setup.universe), setup.part, setup.universe.entries
+    find, part, whole = single_slots(setup.universe, Arena()), setup.part, setup.universe.entries
     return find if part is None else lambda one: part.slot(find(one), whole)
 
 

@@ -13,6 +13,7 @@ from panbayes.errors import InputError
 from panbayes.privacy.written import Written, parse_epsilon
 from panbayes.stream.flipped_copy import NO_COPIES, FlippedCopies
 from panbayes.stream.guarantee.calibration import Calibration
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.part import Part, noises
 from panbayes.stream.ids.sampling import Sampling
 from panbayes.stream.ids.universes.graph import GraphUniverse
@@ -174,9 +175,9 @@ class StreamSetup:
         whole = self.universe.entries
         return whole if self.part is None else self.part.entries(whole)
 
-    def own_slots(self, blocks: Iterator[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
+    def own_slots(self, blocks: Iterator[NDArray[np.int64]], arena: Arena) -> Iterator[NDArray[np.int64]]:
         """Yield the slots of the state, from blocks of slots of the whole."""
-        return blocks if self.part is None else self.part.slots(blocks, self.universe.entries)
+        return blocks if self.part is None else self.part.slots(blocks, self.universe.entries, arena)
 
     @property
     def state_bytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -252,9 +253,10 @@ def feed(
 
     announce_compiling()
     with stopped_by_signals() as stop, StreamEstimator[Answer].open(state) as estimator:
-        take = estimator.remove if delete else estimator.update
-        for batch in batches(source, form=form, column=column, fields=estimator.setup.fields, stop=stop):
-            take(batch)
+        take, fields = estimator.remove if delete else estimator.update, estimator.setup.fields
+        with closing(batches(source, form=form, column=column, fields=fields, stop=stop)) as found:
+            for batch in found:
+                take(batch)
         repeatable, setup = estimator.statistic.repeatable, estimator.setup
     if stop.asked:
         complain(f"error: interrupted; {INTERRUPTED if repeatable else INTERRUPTED_ONCE}")

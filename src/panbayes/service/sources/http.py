@@ -29,9 +29,10 @@ from panbayes.schema import kinds
 from panbayes.schema.declaration import Key
 from panbayes.service.address import read_address
 from panbayes.service.door import PATIENCE, Door
+from panbayes.service.feed import LONGEST as LONGEST_LINE
 from panbayes.service.feed import Feed
-from panbayes.service.lines import Lines
 from panbayes.service.source import Reading, SourceKind, Surroundings
+from panbayes.stream.ids.formats.lines import LineBuffer
 
 __all__ = ["HTTP", "LONGEST", "MOST_BYTES", "HttpSource"]
 
@@ -142,27 +143,25 @@ class _Bodies:
 
     async def _read(self, request: Request) -> bool:
         """Take a body in; say whether it was whole."""
-        lines, size = Lines(), 0
+        buffer, size = LineBuffer(LONGEST_LINE), 0
         pieces, clock = request.stream(), asyncio.get_running_loop()
         end = clock.time() + LONGEST
         try:
             while clock.time() < end:
                 piece = await asyncio.wait_for(anext(pieces, None), PATIENCE)
                 if piece is None:
-                    self._take(lines.end())
+                    self._feed.take_whole(buffer, ended=True)
                     return True
                 size += len(piece)
                 if size > MOST_BYTES:
                     return False
-                self._take(lines.add(piece))
+                rest = memoryview(piece)
+                while rest:
+                    rest = rest[buffer.put(rest) :]
+                    self._feed.take_whole(buffer)
             raise TimeoutError
         finally:
-            lines.wipe()
-
-    def _take(self, lines: bytearray) -> None:
-        if lines:
-            self._feed.take(lines)
-            lines[:] = bytes(len(lines))
+            buffer.wipe()
 
     def settle(self) -> Callable[[], None]:
         """Let the bodies that were taken in by now be answered."""

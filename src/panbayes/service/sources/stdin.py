@@ -13,11 +13,10 @@ from panbayes.errors import InputError
 from panbayes.service.feed import Feed
 from panbayes.service.pump import Pump
 from panbayes.service.source import Reading, SourceKind, Surroundings
+from panbayes.stream.ids.formats.lines import LineBuffer
 from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["STDIN", "StdinSource"]
-
-_PIECE: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +35,13 @@ class StdinSource(Reading):
         return Pump(feed, _pieces, around, ends=True)
 
 
-def _pieces(stop: Stop) -> Iterator[bytes]:
+def _pieces(stop: Stop, buffer: LineBuffer) -> Iterator[bool]:
     while 0 in select.select([0, stop.fileno()], [], [])[0]:
-        piece = os.read(0, _PIECE)
-        if not piece or stop.asked:
+        size = os.readv(0, [buffer.room()])
+        if not size or stop.asked:
             return
-        yield piece
+        buffer.grew(size)
+        yield True
 
 
 STDIN: Final = SourceKind("stdin", "lines of standard input", StdinSource, repeats=False)

@@ -22,11 +22,11 @@ from panbayes.schema.declaration import Key
 from panbayes.service.feed import Feed
 from panbayes.service.pump import Pump
 from panbayes.service.source import Reading, SourceKind, Surroundings
+from panbayes.stream.ids.formats.lines import LineBuffer
 from panbayes.stream.ids.stopping import Stop
 
 __all__ = ["TAIL", "TailSource"]
 
-_PIECE: Final = 1 << 18
 _LOOK: Final = 0.5
 """Seconds between two looks at a file that has not grown."""
 
@@ -53,11 +53,15 @@ class TailSource(Reading):
         if place.exists() and not place.is_file():
             raise InputError("path", found=f"{place} is no regular file", remedy="give a file that lines are added to")
         around.say(f"taking lines that are added to {place}")
-        return Pump(feed, lambda stop: followed(place, stop, from_end=self.begin == "end"), around, ends=False)
+
+        def pieces(stop: Stop, buffer: LineBuffer) -> Iterator[bool]:
+            return followed(place, stop, buffer, from_end=self.begin == "end")
+
+        return Pump(feed, pieces, around, ends=False)
 
 
-def followed(place: Path, stop: Stop, *, from_end: bool) -> Iterator[bytes | None]:
-    """Yield what is in a file and what is added to it; None where another file takes its place."""
+def followed(place: Path, stop: Stop, buffer: LineBuffer, *, from_end: bool) -> Iterator[bool]:
+    """Read what is in a file and what is added to it: yield true after each piece, false where another file follows."""
     skip = from_end
     while not stop.asked:
         try:
@@ -70,10 +74,10 @@ def followed(place: Path, stop: Stop, *, from_end: bool) -> Iterator[bytes | Non
         try:
             if skip:
                 os.lseek(descriptor, 0, os.SEEK_END)
-            yield from _grown(descriptor, place, stop)
+            yield from _grown(descriptor, place, stop, buffer)
         finally:
             os.close(descriptor)
-        yield None
+        yield False
         skip = False
 
 
@@ -86,22 +90,27 @@ def _open(place: Path) -> int:
     raise FileNotFoundError
 
 
-def _grown(descriptor: int, place: Path, stop: Stop) -> Iterator[bytes | None]:
-    """Yield what is in an open file until another one has its name."""
+def _grown(descriptor: int, place: Path, stop: Stop, buffer: LineBuffer) -> Iterator[bool]:
+    """Read what is in an open file until another one has its name."""
     while not stop.asked:
-        piece = os.read(descriptor, _PIECE)
-        if piece:
-            yield piece
+        if _read(descriptor, buffer):
+            yield True
         elif _replaced(descriptor, place):
             # Between the last look and the moving more may have come.
-            while piece := os.read(descriptor, _PIECE):
-                yield piece
+            while _read(descriptor, buffer):
+                yield True
             return
         elif os.fstat(descriptor).st_size < os.lseek(descriptor, 0, os.SEEK_CUR):
             os.lseek(descriptor, 0, os.SEEK_SET)
-            yield None
+            yield False
         else:
             _wait(stop)
+
+
+def _read(descriptor: int, buffer: LineBuffer) -> int:
+    size = os.readv(descriptor, [buffer.room()])
+    buffer.grew(size)
+    return size
 
 
 def _replaced(descriptor: int, place: Path) -> bool:

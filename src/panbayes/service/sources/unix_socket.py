@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import stat
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,13 +17,12 @@ from panbayes.errors import InputError
 from panbayes.files import check_path
 from panbayes.schema import kinds
 from panbayes.schema.declaration import Key
-from panbayes.service.feed import Feed
-from panbayes.service.lines import Lines
+from panbayes.service.feed import LONGEST, Feed
 from panbayes.service.source import Reading, SourceKind, Surroundings, nothing
+from panbayes.stream.ids.formats.lines import LineBuffer
 
 __all__ = ["SOCKET", "SocketSource"]
 
-_PIECE: Final = 1 << 18
 _MOST: Final = 256
 """Connections at a time; one more waits."""
 
@@ -42,7 +42,9 @@ class SocketSource(Reading):
         place = around.folder / check_path(self.path, argument="path")
         connections = _Connections(feed, place)
         listening = _listen(place)
-        connections.server = await asyncio.start_unix_server(connections.serve, sock=listening, limit=_PIECE)
+        connections.server = await asyncio.get_running_loop().create_unix_server(
+            lambda: _Connection(connections), sock=listening
+        )
         around.say(f"taking lines at {place}")
         return connections
 
@@ -53,52 +55,83 @@ class _Connections:
     server: asyncio.Server
 
     def __init__(self, feed: Feed, place: Path) -> None:
-        self._feed, self._place, self._free = feed, place, asyncio.Semaphore(_MOST)
-        self._open: set[asyncio.Task[None]] = set()
-        self._stopped = False
+        self.feed, self._place = feed, place
+        self._open: set[_Connection] = set()
+        self._waiting: deque[_Connection] = deque()
+        self.stopped = False
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None or self._stopped:
-            writer.close()
+    def begin(self, connection: _Connection) -> None:
+        """Let a connection be read, now or once another one has ended."""
+        if len(self._open) < _MOST:
+            self._open.add(connection)
+        else:
+            self._waiting.append(connection)
+            connection.transport.pause_reading()
+
+    def end(self, connection: _Connection) -> None:
+        """Let the next one be read."""
+        if connection not in self._open:
+            self._waiting.remove(connection)
             return
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
-        lines = Lines()
-        try:
-            async with self._free:
-                while piece := await reader.read(_PIECE):
-                    self._take(lines.add(piece))
-                self._take(lines.end())
-        except (OSError, asyncio.CancelledError):
-            # Whole lines count; what was begun of one does not.
-            pass
-        finally:
-            lines.wipe()
-            writer.close()
-
-    def _take(self, lines: bytearray) -> None:
-        if lines:
-            self._feed.take(lines)
-            lines[:] = bytes(len(lines))
+        self._open.remove(connection)
+        if self._waiting and not self.stopped:
+            following = self._waiting.popleft()
+            self._open.add(following)
+            following.transport.resume_reading()
 
     def settle(self) -> Callable[[], None]:
         """Acknowledge nothing: lines have no sender who waits."""
         return nothing
 
     async def stop(self) -> None:
-        """Take no more lines."""
-        self._stopped = True
+        """Take no more lines. Whole lines count; what was begun of one does not."""
+        self.stopped = True
         self.server.close()
-        for task in list(self._open):
-            task.cancel()
-        if self._open:
-            await asyncio.wait(list(self._open))
+        for connection in (*self._open, *self._waiting):
+            connection.buffer.wipe()
+            connection.transport.abort()
+        while self._open or self._waiting:
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Remove the socket."""
         with suppress(OSError):
             self._place.unlink()
+
+
+class _Connection(asyncio.BufferedProtocol):
+    """One connection: what comes is read into its buffer, and whole lines enter the states at once."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, connections: _Connections) -> None:
+        self._connections, self.buffer = connections, LineBuffer(LONGEST)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if not isinstance(transport, asyncio.Transport):
+            raise TypeError
+        self.transport = transport
+        self._connections.begin(self)
+        if self._connections.stopped:
+            transport.abort()
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        return self.buffer.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.buffer.grew(nbytes)
+        self._take(ended=False)
+
+    def eof_received(self) -> None:
+        self._take(ended=True)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.buffer.wipe()
+        self._connections.end(self)
+
+    def _take(self, *, ended: bool) -> None:
+        if not self._connections.stopped:
+            self._connections.feed.take_whole(self.buffer, ended=ended)
 
 
 def _listen(place: Path) -> socket.socket:

@@ -8,7 +8,8 @@ the layout. Only bytes inside the buffers (and the rest of their last aligned wo
 
 Why by hand: polars shows texts in public only as Python objects (3 million a second, where this reads 240 to 2,700
 million), and pyarrow would be one more library to install, half as fast on string views. Both copy the texts into
-memory that nobody can overwrite.
+memory that nobody can overwrite. What this module makes of a column (spans, marks, values of a dictionary) lies in an
+arena.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.arrow_interface import (
     ArrowArray,
     ArrowSchema,
@@ -30,8 +32,8 @@ from panbayes.stream.ids.arrow_interface import (
     extension_of,
     pointer,
 )
-from panbayes.stream.ids.chunk import BLOCK, Chunk, Integers, Texts, wrong_type
-from panbayes.stream.ids.kernels.spans import offsets_to_spans, uuid_texts, views_to_spans
+from panbayes.stream.ids.chunk import Block, Chunk, Integers, Texts, wrong_type
+from panbayes.stream.ids.kernels import arrow_layouts as kernels
 
 __all__ = ["arrow_chunks", "speaks_arrow"]
 
@@ -132,140 +134,165 @@ def _bytes(address: int | None, size: int) -> NDArray[np.uint8]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """The rows ``offset`` to ``offset + length`` of a column, whose ``buffers`` are addresses."""
+class _Column:
+    """The rows from ``offset`` on of a column, whose ``buffers`` are addresses."""
 
     array: ArrowArray
     offset: int
-    length: int
 
     @property
     def buffers(self) -> list[int | None]:
         return [self.array.buffers[i] for i in range(self.array.n_buffers)]
 
-    def missing(self) -> NDArray[np.bool_] | None:
-        """Return which rows are missing, if any may be."""
-        if self.array.null_count == 0 or not self.buffers[0]:
-            return None
-        bits = np.unpackbits(_bytes(self.buffers[0], (self.offset + self.length + 7) // 8), bitorder="little")
-        return np.asarray(bits[self.offset : self.offset + self.length] == 0)
+    @property
+    def may_miss(self) -> bool:
+        """Whether a row may be missing."""
+        return self.array.null_count != 0 and bool(self.buffers[0])
 
-    def integers(self, form: bytes) -> NDArray[np.integer]:
-        """Return the values of a column of integers."""
+    def present(self, end: int) -> NDArray[np.uint8]:
+        """Return a bit for every row up to ``end``, counted from the start of the buffers: whether it is there."""
+        return _bytes(self.buffers[0], (end + 7) // 8)
+
+    def integers(self, form: bytes, begin: int, end: int) -> NDArray[np.integer]:
+        """Return some values of a column of integers."""
         kind = np.dtype(_INTEGERS[form])
-        end = self.offset + self.length
-        return _bytes(self.buffers[1], end * kind.itemsize).view(kind)[self.offset :]
+        end = self.offset + end
+        return _bytes(self.buffers[1], end * kind.itemsize).view(kind)[self.offset + begin :]
 
-    def texts(self, layout: _Layout, begin: int, end: int) -> Texts:
-        """Return some of the texts of a column, counted within the part."""
-        begin, end = self.offset + begin, self.offset + end
-        if layout.format in _VIEWS:
-            return _view_spans(self.buffers, begin, end, self.offset + self.length)
-        if layout.format in (*_SHORT, *_LONG):
-            short = layout.format in _SHORT
-            return _offset_spans(self.buffers, np.dtype(np.int32) if short else np.dtype(np.int64), begin, end)
-        return _fixed_spans(self.buffers[1], int(layout.format[2:]), begin, end, is_uuid=layout.is_uuid)
+
+@dataclass(frozen=True, slots=True)
+class _ArrowChunk:
+    """Some rows of a column that an Arrow producer handed over; those of a frame are also rows of ``frame``."""
+
+    layout: _Layout
+    column: _Column
+    size: int
+    frame: _Column | None = None
+
+    def block(self, begin: int, end: int, arena: Arena) -> Block:
+        """Return some rows in place."""
+        size = end - begin
+        if self.layout.format == _NOTHING:
+            return _nothing(size, arena)
+        gaps = [gap for gap in (self.column, self.frame) if gap is not None and gap.may_miss]
+        if self.layout.inner is not None:
+            return self._looked_up(begin, end, gaps, arena)
+        if self.layout.format in _INTEGERS:
+            values = self.column.integers(self.layout.format, begin, end)
+            return Integers(values, _missing(gaps, begin, end, arena) if gaps else None)
+        texts = _texts(self.layout, self.column, begin, end, None, arena)
+        for gap in gaps:
+            kernels.drop_missing(gap.present(gap.offset + end), gap.offset + begin, texts.lengths)
+        return texts
+
+    def _looked_up(self, begin: int, end: int, gaps: list[_Column], arena: Arena) -> Block:
+        """Return the values that the numbers of a column stand for."""
+        address, inner = dictionary_of(self.column.array), self.layout.inner
+        if address is None or inner is None:
+            raise wrong_type("a dictionary without values")
+        found = ArrowArray.from_address(address)
+        values, listed = _Column(found, found.offset), found.length
+        if listed == 0 or inner.format == _NOTHING:
+            return _nothing(end - begin, arena)
+        keys, missing = arena.array(end - begin, np.int64), _missing(gaps, begin, end, arena)
+        np.copyto(keys, self.column.integers(self.layout.format, begin, end), casting="unsafe")
+        there = values.present(values.offset + listed) if values.may_miss else np.empty(0, dtype=np.uint8)
+        kernels.check_keys(keys, listed, there, values.offset, missing)
+        if inner.format in _INTEGERS:
+            integers = values.integers(inner.format, 0, listed)
+            taken = arena.array(keys.size, integers.dtype.type)
+            # Unless it may clip, NumPy writes into a buffer of its own first.
+            np.take(integers, keys, out=taken, mode="clip")
+            return Integers(taken, missing)
+        texts = _texts(inner, values, 0, listed, keys, arena)
+        np.copyto(texts.lengths, 0, where=missing)
+        return texts
 
 
 def _chunks(layout: _Layout, array: ArrowArray) -> Iterator[Chunk]:
-    part, rows_missing = _Part(array, array.offset, array.length), None
+    column, frame = _Column(array, array.offset), None
     if layout.format == _FRAME and layout.inner is not None:
         # The rows of a frame are those of its column, from the frame's own first row on.
-        column = ArrowArray.from_address(children_of(array)[0])
-        rows_missing = part.missing()
-        part, layout = _Part(column, column.offset + part.offset, part.length), layout.inner
-    missing = part.missing()
-    if rows_missing is not None:
-        missing = rows_missing if missing is None else missing | rows_missing
-    if layout.format == _NOTHING:
-        yield _nothing(part.length)
-        return
-    if layout.inner is not None:
-        yield from _looked_up(layout, part, missing)
-    elif layout.format in _INTEGERS:
-        yield Integers(part.integers(layout.format), missing)
-    else:
-        for begin in range(0, part.length, BLOCK):
-            end = min(part.length, begin + BLOCK)
-            chunk = part.texts(layout, begin, end)
-            if missing is not None:
-                chunk.lengths[missing[begin:end]] = 0
-            yield chunk
-            _forget(chunk, layout)
-    if missing is not None:
-        missing[:] = False
+        inner = ArrowArray.from_address(children_of(array)[0])
+        frame, column, layout = column, _Column(inner, inner.offset + array.offset), layout.inner
+    yield _ArrowChunk(layout, column, array.length, frame)
 
 
-def _looked_up(layout: _Layout, part: _Part, missing: NDArray[np.bool_] | None) -> Iterator[Chunk]:
-    """Yield the values that the numbers of a column stand for."""
-    address, inner = dictionary_of(part.array), layout.inner
-    if address is None or inner is None:
-        raise wrong_type("a dictionary without values")
-    values = ArrowArray.from_address(address)
-    listed = _Part(values, values.offset, values.length)
-    gone = listed.missing()
-    keys = part.integers(layout.format)
-    for begin in range(0, part.length, BLOCK):
-        block = keys[begin : begin + BLOCK].astype(np.int64)
-        absent = (block < 0) | (block >= listed.length)
-        if missing is not None:
-            absent |= missing[begin : begin + BLOCK]
-        block[absent] = 0
-        if gone is not None and listed.length:
-            absent |= gone[block]
-        if listed.length == 0 or inner.format == _NOTHING:
-            yield _nothing(block.size)
-        elif inner.format in _INTEGERS:
-            yield Integers(listed.integers(inner.format)[block], absent)
-        else:
-            texts = listed.texts(inner, 0, listed.length)
-            chunk = Texts(texts.data, texts.starts[block], np.where(absent, 0, texts.lengths[block]))
-            yield chunk
-            _forget(chunk, inner)
-        block[:] = 0
+def _missing(gaps: list[_Column], begin: int, end: int, arena: Arena) -> NDArray[np.bool_]:
+    """Mark the rows that are missing."""
+    missing = arena.zeros(end - begin, np.bool_)
+    for gap in gaps:
+        kernels.mark_missing(gap.present(gap.offset + end), gap.offset + begin, missing)
+    return missing
 
 
-def _nothing(size: int) -> Texts:
+def _spans(size: int, arena: Arena) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return arena.array(size, np.int64), arena.array(size, np.int64)
+
+
+def _nothing(size: int, arena: Arena) -> Texts:
     """Return so many missing ids."""
-    return Texts(np.empty(0, dtype=np.uint8), np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64))
+    return Texts(np.empty(0, dtype=np.uint8), arena.zeros(size, np.int64), arena.zeros(size, np.int64))
 
 
-def _forget(chunk: Texts, layout: _Layout) -> None:
-    """Overwrite what was made of a column's texts; what its library holds is its own."""
-    chunk.starts[:] = 0
-    chunk.lengths[:] = 0
+def _texts(
+    layout: _Layout, column: _Column, begin: int, end: int, keys: NDArray[np.int64] | None, arena: Arena
+) -> Texts:
+    """Return the texts from ``begin`` to ``end`` of a column, or those of these that ``keys`` stand for."""
+    begin, end = column.offset + begin, column.offset + end
+    if layout.format in _VIEWS:
+        return _of_views(column.buffers, begin, end, keys, arena)
+    if layout.format in (*_SHORT, *_LONG):
+        kind = np.dtype(np.int32) if layout.format in _SHORT else np.dtype(np.int64)
+        return _of_offsets(column.buffers, kind, begin, end, keys, arena)
+    width = int(layout.format[2:])
+    data = _bytes(column.buffers[1], end * width)[begin * width :]
+    starts, lengths = _spans(end - begin if keys is None else keys.size, arena)
     if layout.is_uuid:
-        chunk.data[:] = 0
+        written = arena.array(36 * starts.size, np.uint8)
+        if keys is None:
+            kernels.uuid_texts(data, written)
+        else:
+            kernels.uuid_texts_of(data, keys, written)
+        data, width, keys = written, 36, None
+    if keys is None:
+        kernels.even_spans(width, starts, lengths)
+    else:
+        kernels.even_spans_of(width, keys, starts, lengths)
+    return Texts(data, starts, lengths)
 
 
-def _fixed_spans(address: int | None, width: int, begin: int, end: int, *, is_uuid: bool) -> Texts:
-    data = _bytes(address, end * width)
-    if is_uuid:
-        written = np.empty(36 * (end - begin), dtype=np.uint8)
-        uuid_texts(data[begin * width :], written)
-        data, width, begin, end = written, 36, 0, end - begin
-    starts = np.arange(begin, end, dtype=np.int64) * width
-    return Texts(data, starts, np.full(end - begin, width, dtype=np.int64))
-
-
-def _offset_spans(buffers: list[int | None], kind: np.dtype[np.signedinteger], begin: int, end: int) -> Texts:
+def _of_offsets(
+    buffers: list[int | None],
+    kind: np.dtype[np.signedinteger],
+    begin: int,
+    end: int,
+    keys: NDArray[np.int64] | None,
+    arena: Arena,
+) -> Texts:
     offsets = _bytes(buffers[1], (end + 1) * kind.itemsize).view(kind)[begin:]
     address = buffers[2] or 0
     slip = address % 8
-    starts, lengths = np.empty(end - begin, dtype=np.int64), np.empty(end - begin, dtype=np.int64)
-    offsets_to_spans(offsets, slip, starts, lengths)
+    starts, lengths = _spans(end - begin if keys is None else keys.size, arena)
+    if keys is None:
+        kernels.offsets_to_spans(offsets, slip, starts, lengths)
+    else:
+        kernels.offsets_to_spans_of(offsets, slip, keys, starts, lengths)
     return Texts(_bytes(address - slip, slip + int(offsets[-1])), starts, lengths)
 
 
-def _view_spans(buffers: list[int | None], begin: int, end: int, total: int) -> Texts:
+def _of_views(buffers: list[int | None], begin: int, end: int, keys: NDArray[np.int64] | None, arena: Arena) -> Texts:
     sizes = _bytes(buffers[-1], 8 * (len(buffers) - 3)).view(np.int64)
-    views = _bytes(buffers[1], 16 * total)
+    views = _bytes(buffers[1], 16 * end)
     stretches = [(buffers[1] or 0, views.size)]
     stretches += [(address or 0, int(size)) for address, size in zip(buffers[2:-1], sizes, strict=True)]
     base = min(address for address, _ in stretches if address) // 8 * 8
     top = max(address + size for address, size in stretches)
     places = np.array([address - base for address, _ in stretches[1:]] or [0], dtype=np.int64)
-    starts, lengths = np.empty(end - begin, dtype=np.int64), np.empty(end - begin, dtype=np.int64)
-    here = stretches[0][0] - base + 16 * begin
-    views_to_spans(views[16 * begin : 16 * end].view(np.uint32), here, places, starts, lengths)
+    starts, lengths = _spans(end - begin if keys is None else keys.size, arena)
+    here, words = stretches[0][0] - base + 16 * begin, views[16 * begin :].view(np.uint32)
+    if keys is None:
+        kernels.views_to_spans(words, here, places, starts, lengths)
+    else:
+        kernels.views_to_spans_of(words, here, places, keys, starts, lengths)
     return Texts(_bytes(base, top - base), starts, lengths)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from panbayes.stream.ids.chunk import Chunk, Integers
-from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.arena import Arena
+from panbayes.stream.ids.chunk import Block, Integers
 from panbayes.stream.ids.feeding import batches
-from panbayes.stream.ids.records import Records
-from panbayes.stream.ids.selection import selected_chunks
+from panbayes.stream.ids.kernels.counts import count_empty, count_inside, count_marked
+from panbayes.stream.ids.records import as_texts
+from panbayes.stream.ids.selection import selected, selected_runs
 from panbayes.stream.ids.universes.kind import Universe
-from panbayes.stream.ids.where import Where, selected
+from panbayes.stream.ids.where import Where
 
 __all__ = ["StreamCheck", "check_stream"]
 
@@ -37,21 +40,26 @@ def check_stream(
     """Read a file as a stream would be read, and count; ``universe`` must have an entry for everybody."""
     rows = counted = missing = left_out = 0
     fields = tuple(dict.fromkeys(condition.field for condition in where))
-    for batch in batches(source, form=form, column=column, fields=fields):
-        if isinstance(batch, Records):
-            kept = selected(where, batch.fields)
-            left_out += 0 if kept is None else int(np.count_nonzero(~kept))
-        for chunk in selected_chunks(batch, where) if isinstance(batch, Records) else chunks(batch):
-            rows += chunk.values.size if isinstance(chunk, Integers) else chunk.lengths.size
-            for slots in universe.slots(chunk):
-                counted += int(np.count_nonzero((slots >= 0) & (slots < universe.entries)))
-            # Now that white space was taken off: what is left of a blank line has no length.
-            missing += _missing(chunk)
-    # What is left out has no id any more.
-    return StreamCheck(rows, counted, rows - counted - missing, missing - left_out, left_out)
+    with Arena() as arena, closing(batches(source, form=form, column=column, fields=fields)) as found:
+        for batch in found:
+            for run, names in selected_runs(batch, where):
+                for ids, *values in run.blocks(arena):
+                    texts = {name: as_texts(value, arena) for name, value in zip(names, values, strict=True)}
+                    kept = selected(where, texts, ids.size, arena)
+                    meant = arena.array(ids.size, np.bool_) if kept is None else kept
+                    if kept is None:
+                        meant.fill(True)
+                    slots = universe.slots(ids, arena)
+                    rows += ids.size
+                    left_out += ids.size - int(np.count_nonzero(meant))
+                    counted += count_inside(slots, universe.entries, meant)
+                    # Now that white space was taken off: what is left of a blank line has no length.
+                    missing += _missing(ids, meant)
+    return StreamCheck(rows, counted, rows - counted - missing - left_out, missing, left_out)
 
 
-def _missing(chunk: Chunk) -> int:
-    if isinstance(chunk, Integers):
-        return 0 if chunk.missing is None else int(np.count_nonzero(chunk.missing))
-    return int(np.count_nonzero(chunk.lengths == 0))
+def _missing(ids: Block, meant: NDArray[np.bool_]) -> int:
+    """Count the ids that are missing, of those that are meant."""
+    if isinstance(ids, Integers):
+        return 0 if ids.missing is None else count_marked(ids.missing, meant)
+    return count_empty(ids.lengths, meant)

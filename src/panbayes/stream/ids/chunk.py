@@ -1,25 +1,29 @@
-"""A chunk of ids: integers, or texts as spans of bytes."""
+"""Ids as they are worked on: integers, or texts as spans of bytes; and what can be cut into blocks of such."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 
-__all__ = ["BLOCK", "Chunk", "Integers", "Texts", "wrong_type"]
+__all__ = ["BLOCK", "Block", "Chunk", "Integers", "Texts", "wrong_type"]
 
-BLOCK: Final = 1 << 16
-"""Ids worked on at a time where they have to be copied: they stay in the processor's cache."""
+BLOCK: Final = 1 << 17
+"""Ids worked on at a time: few enough that what is made of them stays in the processor's cache until it is used."""
+
+_WHOLE: Final = (np.dtype(np.int64), np.dtype(np.uint64))
+_SIDE_BY_SIDE: Final = (8,)
 
 
 @dataclass(frozen=True, slots=True)
 class Integers:
-    """A chunk of integer ids; a missing one is where ``missing`` is true."""
+    """Integer ids; a missing one is where ``missing`` is true."""
 
     values: NDArray[np.integer]
     missing: NDArray[np.bool_] | None = None
@@ -29,25 +33,37 @@ class Integers:
         """How many ids these are, with the missing ones."""
         return self.values.size
 
-    def blocks(self) -> Iterator[NDArray[np.int64]]:
-        """Yield the ids as 64-bit integers, a missing one as −1; whole and uncopied where they are that already.
+    def block(self, begin: int, end: int, _arena: Arena) -> Integers:
+        """Return the ids from ``begin`` to ``end``, uncopied."""
+        return Integers(self.values[begin:end], None if self.missing is None else self.missing[begin:end])
 
-        A copy is overwritten when the next one is asked for.
-        """
-        if self.missing is None and self.values.dtype in (np.dtype(np.int64), np.dtype(np.uint64)):
-            yield self.values.view(np.int64)
-            return
-        for begin in range(0, self.values.size, BLOCK):
-            block = self.values[begin : begin + BLOCK].astype(np.int64)
-            if self.missing is not None:
-                block[self.missing[begin : begin + BLOCK]] = -1
-            yield block
-            block[:] = 0
+    def whole(self, arena: Arena) -> NDArray[np.integer]:
+        """Return the values in 64 bits side by side, with a sign or without; uncopied where they are that already."""
+        if self.values.dtype in _WHOLE and self.values.strides == _SIDE_BY_SIDE:
+            return self.values
+        written = np.dtype(self.values.dtype)
+        if not written.isnative:
+            swapped = arena.array(self.size, written.newbyteorder("=").type)
+            np.copyto(swapped.view(written), self.values)
+            return Integers(swapped.byteswap(inplace=True)).whole(arena)
+        values = arena.array(self.size, np.uint64 if written.itemsize == 8 and written.kind == "u" else np.int64)
+        np.copyto(values, self.values)
+        return values
+
+    def numbers(self, arena: Arena) -> NDArray[np.int64]:
+        """Return the ids as 64-bit integers, a missing one as −1; uncopied where they are that already."""
+        values = self.whole(arena).view(np.int64)
+        if self.missing is None:
+            return values
+        numbers = arena.array(self.size, np.int64)
+        np.copyto(numbers, values)
+        np.copyto(numbers, -1, where=self.missing)
+        return numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A chunk of text ids: spans of ``data``; a missing one has length 0."""
+    """Text ids: spans of ``data``; a missing one has length 0."""
 
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
@@ -58,19 +74,31 @@ class Texts:
         """How many ids these are, with the missing ones."""
         return self.starts.size
 
+    def block(self, begin: int, end: int, _arena: Arena) -> Texts:
+        """Return the ids from ``begin`` to ``end``, uncopied."""
+        return Texts(self.data, self.starts[begin:end], self.lengths[begin:end])
+
     @classmethod
-    def of(cls, items: Iterable[object]) -> Texts:
-        """Lay texts out as spans of bytes; whatever is not a text is missing."""
-        texts = [
-            item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item if isinstance(item, bytes) else b""
-            for item in items
-        ]
+    def of(cls, items: Iterable[str | bytes]) -> Texts:
+        """Lay out texts that are public: no events, which belong into an arena."""
+        texts = [item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item for item in items]
         lengths = np.array([len(text) for text in texts], dtype=np.int64)
         data = np.frombuffer(b"".join(texts), dtype=np.uint8)
         return cls(data, np.cumsum(lengths) - lengths, lengths)
 
 
-Chunk: TypeAlias = Integers | Texts
+Block: TypeAlias = Integers | Texts
+
+
+class Chunk(Protocol):
+    """A stretch of ids in whatever form, of which blocks can be had: valid until the next chunk is asked for."""
+
+    @property
+    def size(self) -> int:
+        """How many ids there are."""
+
+    def block(self, begin: int, end: int, arena: Arena) -> Block:
+        """Return the ids from ``begin`` to ``end``; what has to be made for that lies in ``arena``."""
 
 
 def wrong_type(found: str) -> InputError:

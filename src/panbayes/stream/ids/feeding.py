@@ -1,8 +1,7 @@
 """Reading a stream of ids from a file or a pipe, in bounded batches.
 
-What cannot be read is skipped, and nothing says which or how much: both would be facts about the stream. (Lines of
-text, CSV and NDJSON pass through a buffer that is overwritten. NDJSON lines with escapes pass through Python objects,
-and Parquet passes through polars: their memory cannot be overwritten by us.)
+What cannot be read is skipped, and nothing says which or how much: both would be facts about the stream. (Lines pass
+through a buffer and an arena that are overwritten. Parquet passes through polars, whose memory we cannot overwrite.)
 
 This is not the reader of tables (:mod:`panbayes.tables.sources`), and shares nothing with it but the footer of a
 Parquet file, because the two promise opposite things about the same files:
@@ -17,13 +16,14 @@ Parquet file, because the two promise opposite things about the same files:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import cache
 from pathlib import Path
 
 from panbayes.discovery import registry
 from panbayes.files import check_path
 from panbayes.stream.choices import choose
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.formats.format import StreamFormat
 from panbayes.stream.ids.formats.lines import line_batches
 from panbayes.stream.ids.formats.text import TEXT
@@ -61,7 +61,7 @@ def batches(
     column: str | None = None,
     fields: Sequence[str] = (),
     stop: Stop | None = None,
-) -> Iterator[object]:
+) -> Generator[object, None, None]:
     """Yield batches of ids from ``source`` (``-`` for standard input); use one before asking for the next.
 
     With ``fields`` they are :class:`~panbayes.stream.ids.records.Records`, with the values of these fields.
@@ -75,7 +75,8 @@ def batches(
     asked = Stop() if stop is None else stop
     try:
         if found.of_lines is not None:
-            yield from found.of_lines(line_batches(source, asked), column, fields)
+            arena = Arena()
+            yield from found.of_lines(line_batches(source, asked, arena), column, fields, arena)
         elif found.of_file is not None:
             yield from found.of_file(source, column, fields, asked)
     finally:

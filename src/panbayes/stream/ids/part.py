@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.kernels.parts import keep_part, keep_stretch, reciprocal
 
 __all__ = ["KEY_BYTES", "MOST_PARTS", "Part", "check_parts", "noises", "parse_key", "parse_part", "read_part"]
@@ -91,26 +92,27 @@ class Part:
         cut = ((max(start, t * size), min(end, (t + 1) * size)) for t in range(sections))
         return [(first - start, last - start) if first < last else (0, 0) for first, last in cut]
 
-    def slots(self, blocks: Iterator[NDArray[np.int64]], whole: int) -> Iterator[NDArray[np.int64]]:
+    def slots(self, blocks: Iterator[NDArray[np.int64]], whole: int, arena: Arena) -> Iterator[NDArray[np.int64]]:
         """Yield, of blocks of slots of the ``whole`` state, those in this part, as slots of it, in their order.
 
-        The blocks are not changed, because some are the caller's own; what was made of them is overwritten.
+        The blocks are not changed, because some are the caller's own.
         """
-        out, kept, inverse = np.empty(2 * _BLOCK, dtype=np.int64), 0, reciprocal(self.of)
+        kept, inverse = 0, reciprocal(self.of)
         start, end = self.bounds(whole)
-        for block in blocks:
-            for begin in range(0, block.size, _BLOCK):
-                piece = block[begin : begin + _BLOCK]
-                if self.stretches:
-                    kept += keep_stretch(piece, start, end, out[kept:])
-                else:
-                    kept += keep_part(piece, whole, self.number - 1, self.of, inverse, out[kept:])
-                if kept > _BLOCK:
-                    yield out[:kept]
-                    kept = 0
-        if kept:
-            yield out[:kept]
-        out[:] = 0
+        with arena.scope():
+            out = arena.array(2 * _BLOCK, np.int64)
+            for block in blocks:
+                for begin in range(0, block.size, _BLOCK):
+                    piece = block[begin : begin + _BLOCK]
+                    if self.stretches:
+                        kept += keep_stretch(piece, start, end, out[kept:])
+                    else:
+                        kept += keep_part(piece, whole, self.number - 1, self.of, inverse, out[kept:])
+                    if kept > _BLOCK:
+                        yield out[:kept]
+                        kept = 0
+            if kept:
+                yield out[:kept]
 
     def slot(self, slot: int, whole: int) -> int:
         """Return the slot in this part of a slot of the ``whole`` state, −1 if it is in another or in none."""

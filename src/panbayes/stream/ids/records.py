@@ -7,16 +7,18 @@ numbers are as they are written. What is empty, null, missing, a list or an obje
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from panbayes.errors import InputError
-from panbayes.stream.ids.chunk import Chunk, Integers, Texts
-from panbayes.stream.ids.columns import chunks
+from panbayes.stream.ids.arena import Arena
+from panbayes.stream.ids.chunk import BLOCK, Block, Chunk, Texts
+from panbayes.stream.ids.columns import Items, arena_spans, chunks
+from panbayes.stream.ids.kernels.numbers import MOST_DIGITS, write_integers
 
-__all__ = ["Records", "chunk_size", "text_of", "texts_of"]
+__all__ = ["Records", "Run", "as_texts", "field_chunks", "runs", "text_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,35 +34,89 @@ class Records:
     fields: Mapping[str, object] = field(default_factory=dict)
 
 
-def chunk_size(chunk: Chunk) -> int:
-    """How many ids a chunk has."""
-    return chunk.values.size if isinstance(chunk, Integers) else chunk.starts.size
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The next ``size`` records of a batch, which lie in one chunk of each column, from a place on."""
+
+    size: int
+    columns: tuple[tuple[Chunk, int], ...]
+
+    def blocks(self, arena: Arena) -> Iterator[tuple[Block, ...]]:
+        """Yield the records in blocks, all columns side by side; each is there until the next is asked for."""
+        for begin in range(0, self.size, BLOCK):
+            end = min(self.size, begin + BLOCK)
+            with arena.scope():
+                yield tuple([chunk.block(place + begin, place + end, arena) for chunk, place in self.columns])
 
 
-def texts_of(column: object) -> Iterator[Texts]:
-    """Yield the values of a column as texts.
+class _Reader:
+    """The chunks of a column, one after the other, and how far they were used."""
 
-    >>> [bytes(texts.data).decode() for texts in texts_of([1, 2.5, 3.0, True, None, "x"])]
-    ['12.53truex']
-    """
+    def __init__(self, found: Iterator[Chunk]) -> None:
+        self._found, self._chunk, self._place = found, next(found, None), 0
+
+    def left(self) -> int:
+        """How many values are left of this chunk, or of the next that has any; 0 at the end."""
+        while self._chunk is not None and self._place == self._chunk.size:
+            self._chunk, self._place = next(self._found, None), 0
+        return 0 if self._chunk is None else self._chunk.size - self._place
+
+    def use(self, size: int) -> tuple[Chunk, int]:
+        """Return this chunk and the place of the next value, and go on behind ``size`` of them."""
+        if self._chunk is None:
+            raise ValueError("the column has ended")
+        place = self._place
+        self._place += size
+        return self._chunk, place
+
+
+def runs(ids: object, fields: Sequence[object] = ()) -> Iterator[Run]:
+    """Yield ids, and the values of fields, in runs of records: each is to be used before the next is asked for."""
+    if not fields:
+        for chunk in chunks(ids):
+            yield Run(chunk.size, ((chunk, 0),))
+        return
+    if len({len(column) for column in (ids, *fields) if isinstance(column, Sequence | np.ndarray)}) > 1:
+        raise _uneven()
+    readers = [_Reader(chunks(ids)), *(_Reader(field_chunks(column)) for column in fields)]
+    while True:
+        left = [reader.left() for reader in readers]
+        size = min(left)
+        if size == 0:
+            break
+        yield Run(size, tuple(reader.use(size) for reader in readers))
+    if any(left):
+        raise _uneven()
+
+
+def _uneven() -> InputError:
+    return InputError("fields", found="ids and fields have different lengths", remedy="give a value for every record")
+
+
+def field_chunks(column: object) -> Iterator[Chunk]:
+    """Yield the values of a field in chunks; what could be no id is taken by its text, item by item."""
     found = chunks(column)
     try:
         first = next(found, None)
     except InputError:
         if isinstance(column, (str, bytes, dict)) or not isinstance(column, Iterable):
             raise
-        first = Texts.of(text_of(item) for item in column)
-    # One by one: the memory of a chunk is there until the next is asked for.
-    while first is not None:
-        yield _digits(first) if isinstance(first, Integers) else first
-        first = next(found, None)
+        first = Items([text_of(item) for item in column])
+    if first is not None:
+        yield first
+        yield from found
 
 
-def _digits(chunk: Integers) -> Texts:
-    gone = np.zeros(chunk.values.size, dtype=np.bool_) if chunk.missing is None else chunk.missing
-    return Texts.of(
-        None if missing else str(value) for value, missing in zip(chunk.values.tolist(), gone.tolist(), strict=True)
-    )
+def as_texts(block: Block, arena: Arena) -> Texts:
+    """Return values as texts: of integers their digits."""
+    if isinstance(block, Texts):
+        return block
+    data = arena.array(MOST_DIGITS * block.size, np.uint8)
+    texts = Texts(data, *arena_spans(block.size, arena))
+    write_integers(block.whole(arena), data, texts.starts, texts.lengths)
+    if block.missing is not None:
+        np.copyto(texts.lengths, 0, where=block.missing)
+    return texts
 
 
 def text_of(item: object) -> str | None:

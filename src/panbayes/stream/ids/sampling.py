@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
-from panbayes.stream.ids.chunk import BLOCK
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.kernels.feistel import sampled, sampled_one
 
 __all__ = ["MAX_UNIVERSE", "Sampling", "SamplingHeader"]
@@ -72,11 +71,11 @@ class Sampling:
         """Return the key of a sample that all who know ``key`` draw alike."""
         return hashlib.shake_256(b"panbayes sample" + key).digest(_KEY_BYTES)
 
-    def slots(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def slots(self, numbers: NDArray[np.int64], arena: Arena) -> NDArray[np.int64]:
         """Map the numbers of users to slots, −1 without one; if all users are in, the numbers are the slots."""
         if not self.key:
             return numbers
-        out = np.empty_like(numbers)
+        out = arena.array(numbers.size, np.int64)
         sampled(numbers, self.size, self.sample, self._bits, _multipliers(self.key), out)
         return out
 
@@ -89,16 +88,6 @@ class Sampling:
     @property
     def _bits(self) -> int:
         return max(2, (self.size - 1).bit_length())
-
-    def pieces(self, numbers: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        """Yield slots: all at once where numbers are slots, else in blocks that are overwritten after their use."""
-        if not self.key:
-            yield numbers
-            return
-        for begin in range(0, numbers.size, BLOCK):
-            slots = self.slots(numbers[begin : begin + BLOCK])
-            yield slots
-            slots[:] = 0
 
 
 @cache

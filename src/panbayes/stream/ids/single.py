@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias, runtime_checkable
 from uuid import UUID
 
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.columns import chunks
 from panbayes.stream.ids.universes.kind import Universe
 
@@ -26,19 +27,19 @@ class FindsOne(Protocol):
         """Return the slot of an id, −1 without one; nothing for an id that has to go the long way."""
 
 
-def single_slots(universe: Universe) -> Callable[[object], int]:
+def single_slots(universe: Universe, arena: Arena) -> Callable[[object], int]:
     """Return the function from an id to its slot, −1 without one."""
     short = universe.slot if isinstance(universe, FindsOne) else None
 
     def slot(one: object) -> int:
         found = None if short is None else short(one)
-        return _long_way(universe, one) if found is None else found
+        return _long_way(universe, one, arena) if found is None else found
 
     return slot
 
 
-def _long_way(universe: Universe, one: object) -> int:
-    for chunk in chunks([one]):
-        for slots in universe.slots(chunk):
-            return int(slots[0])
+def _long_way(universe: Universe, one: object, arena: Arena) -> int:
+    with arena:
+        for chunk in chunks([one]):
+            return int(universe.slots(chunk.block(0, 1, arena), arena)[0])
     return -1

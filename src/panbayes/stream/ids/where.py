@@ -11,18 +11,17 @@ none of these. Nothing in a record can stop a stream.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.canonical import canonical, canonical_bytes
 from panbayes.stream.ids.chunk import Texts
-from panbayes.stream.ids.records import texts_of
 
 __all__ = [
     "LONGEST",
@@ -32,7 +31,6 @@ __all__ = [
     "describe",
     "one_text",
     "parse_where",
-    "selected",
     "which",
 ]
 
@@ -46,7 +44,6 @@ MOST_CONDITIONS: Final = 16
 
 _WRITTEN: Final = re.compile(r"([^=!<>]+)(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-_ANY_NUMBER: Final = re.compile(rb"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,6})?")
 _SIGNS: Final = {"=": (), "!=": (), "<": (0,), "<=": (0, 1), ">": (2,), ">=": (1, 2)}
 """For every sign that compares numbers, which outcomes of a comparison meet it: less 0, equal 1, greater 2."""
 
@@ -86,75 +83,52 @@ class Condition:
         """Return the condition as users write it."""
         return f"{self.field}{self.sign}{self.value}"
 
-    def met(self, values: Texts) -> NDArray[np.bool_]:
-        """Say which values meet the condition."""
-        if _SIGNS[self.sign]:
-            return self._met_by_numbers(values)
-        found = which(values, (self.value,))
-        met: NDArray[np.bool_] = found == (0 if self.sign == "=" else -1)
-        found[:] = 0
-        # White space was taken off: what is empty now has no value.
-        met &= values.lengths > 0
-        return met
+    def keep(self, values: Texts, kept: NDArray[np.bool_], arena: Arena) -> None:
+        """Clear the mark in ``kept`` of every value that does not meet the condition."""
+        from panbayes.stream.ids.kernels import comparisons
 
-    def _met_by_numbers(self, values: Texts) -> NDArray[np.bool_]:
-        from panbayes.stream.ids.kernels.comparisons import UNSURE, compare_numbers
-
-        with canonical(values) as texts:
-            found = np.zeros(texts.starts.size, dtype=np.int8)
-            compare_numbers(texts.data, texts.starts, texts.lengths, float(self.value), found)
-            for t in np.flatnonzero(found == UNSURE).tolist():
-                start = int(texts.starts[t])
-                found[t] = _compare(texts.data[start : start + int(texts.lengths[t])].tobytes(), self.value)
-        met: NDArray[np.bool_] = np.isin(found, _SIGNS[self.sign])
-        found[:] = 0
-        return met
+        if not _SIGNS[self.sign]:
+            found = which(values, (self.value,), arena)
+            # White space was taken off: what is empty now has no value.
+            comparisons.keep_equal(found, values.lengths, self.sign == "=", kept)
+            return
+        texts, outcomes = canonical(values, arena), _SIGNS[self.sign]
+        digits, point, negative = _decimal(self.value)
+        comparisons.keep_numbers(
+            texts.data, texts.starts, texts.lengths, float(self.value), digits, point, negative,
+            0 in outcomes, 1 in outcomes, 2 in outcomes, kept,
+        )  # fmt: skip
 
 
 def _is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None and len(text.strip("-").replace(".", "")) <= _MANY_DIGITS
 
 
-def _compare(text: bytes, bound: str) -> int:
-    """Compare a number that only its decimals tell apart, as the loop does."""
-    from panbayes.stream.ids.kernels.comparisons import EQUAL, GREATER, LESS, NO_NUMBER
+def _decimal(number: str) -> tuple[NDArray[np.uint8], int, bool]:
+    """Return a number as 0.d₁d₂… times a power of ten: its digits (d₁ is not 0), the power, and whether it is negative.
 
-    if len(text) > 4 * LONGEST or _ANY_NUMBER.fullmatch(text) is None:
-        return NO_NUMBER
-    value, other = Decimal(text.decode("ascii")), Decimal(bound)
-    return LESS if value < other else GREATER if value > other else EQUAL
+    >>> _decimal("-0.05")
+    (array([5], dtype=uint8), -1, True)
+    """
+    before, _, after = number.lstrip("-").partition(".")
+    written = (before + after).lstrip("0")
+    point = len(written) - len(after)
+    digits = np.array([int(digit) for digit in written.rstrip("0")], dtype=np.uint8)
+    return digits, point if digits.size else 0, number.startswith("-") and digits.size > 0
 
 
-def which(values: Texts, texts: Sequence[str]) -> NDArray[np.int64]:
+def which(values: Texts, texts: Sequence[str], arena: Arena) -> NDArray[np.int64]:
     """Say of every value which of some texts it is, by its number; −1 if none. White space is taken off the values.
 
-    >>> which(Texts.of(["DE", " FR ", "", None, "de"]), ("FR", "DE")).tolist()
-    [1, 0, -1, -1, -1]
+    >>> which(Texts.of(["DE", " FR ", "", "de"]), ("FR", "DE"), Arena()).tolist()
+    [1, 0, -1, -1]
     """
     from panbayes.stream.ids.kernels.comparisons import which_text
 
-    wanted = Texts.of(texts)
-    with canonical(values) as found:
-        numbers = np.empty(found.starts.size, dtype=np.int64)
-        which_text(found.data, found.starts, found.lengths, wanted.data, wanted.starts, wanted.lengths, numbers)
-        values.lengths[found.lengths == 0] = 0
+    wanted, found, numbers = Texts.of(texts), canonical(values, arena), arena.array(values.size, np.int64)
+    which_text(found.data, found.starts, found.lengths, wanted.data, wanted.starts, wanted.lengths, numbers)
+    np.copyto(values.lengths, found.lengths)
     return numbers
-
-
-def selected(where: Where, fields: Mapping[str, object]) -> NDArray[np.bool_] | None:
-    """Say which records of a batch meet all conditions; None if there are none."""
-    kept: NDArray[np.bool_] | None = None
-    for condition in where:
-        if condition.field not in fields:
-            raise InputError(
-                "fields", found=f"there is no {condition.field!r}", remedy="give every field of the filter"
-            )
-        parts = [condition.met(values) for values in texts_of(fields[condition.field])]
-        met = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
-        if kept is not None and kept.size != met.size:
-            raise InputError("fields", found="they have different lengths", remedy="give a value for every record")
-        kept = met if kept is None else kept & met
-    return kept
 
 
 def describe(where: Where) -> str:

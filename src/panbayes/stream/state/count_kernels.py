@@ -6,15 +6,16 @@ As in :mod:`panbayes.stream.state.kernels`, a slot outside 0 … size−1 is ski
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import loop
 
 __all__ = ["advance", "thin"]
 
 Slots = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def advance(slots: Slots, entries: NDArray[np.uint8], size: int, step: int, modulus: int) -> None:
     """Move the counter of every slot on by ``step`` (1 to ``modulus`` − 1), round the circle."""
     limit = np.uint64(size)
@@ -25,7 +26,7 @@ def advance(slots: Slots, entries: NDArray[np.uint8], size: int, step: int, modu
             entries[slot] = value - modulus if value >= modulus else value
 
 
-@njit(cache=True, nogil=True)
+@loop
 def thin(slots: Slots, ends: Slots, keep: NDArray[np.uint64], coins: NDArray[np.uint32]) -> None:
     """Turn the slots whose coin is not below their panel's ``keep`` into −1; panel i ends before slot ``ends[i]``."""
     limit = np.uint64(ends[-1])

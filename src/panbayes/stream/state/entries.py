@@ -1,7 +1,8 @@
 """The state: one entry per sampled user, and the two things that can happen to it.
 
 An :class:`Entries` wraps an array (in memory or mapped from a file) together with the law its entries are drawn from.
-It can redraw entries, or move counters on, and count them; it knows nothing of ids, budgets or files.
+It can redraw entries, or move counters on, and count them; it knows nothing of ids, budgets or files. Its arena is the
+memory in which a batch is worked on, by those who find the slots too: whoever feeds a batch wipes it afterwards.
 
 Thesis: the loops of Algorithms DworkDE, OptBernDE, LaplaceDE.
 """
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InternalError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.kernels.feistel import sampled
 from panbayes.stream.laws.counter_law import CounterLaw
 from panbayes.stream.laws.law import Law
@@ -41,11 +43,12 @@ _MAX_MARKS: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The entries of ``sample`` users: ``memory`` is changed in place."""
+    """The entries of ``sample`` users: ``memory`` is changed in place, with ``arena`` to work in."""
 
     law: Law
     sample: int
     memory: NDArray[np.uint8]
+    arena: Arena = field(default_factory=Arena, kw_only=True, repr=False, compare=False)
     _words: NDArray[np.uint64] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -55,19 +58,16 @@ class Entries:
     def initialize(self, coins: Coins) -> None:
         """Draw every entry from the initial law."""
         init = self.law.law.init if isinstance(self.law, ThinnedLaw) else self.law.init
-        if self.law.levels > 2:
-            buffer, cumulative = np.empty(BLOCK, dtype=np.uint8), _cumulative(init)
-            for start in range(0, self.sample, BLOCK // 4):
-                coins(buffer)
-                block = self.memory[start : min(self.sample, start + BLOCK // 4)]
-                kernels.draw_levels(block, buffer.view(np.uint32), cumulative)
-            buffer[:] = 0
-            return
-        span = BLOCK * 8
-        for start in range(0, self.sample, span):
-            marks = _all_of(min(span, self.sample - start))
-            words = self._words[start // 64 : start // 64 + marks.size]
-            self._redraw_marked(words, marks, init[1], coins)
+        with self.arena:
+            if self.law.levels > 2:
+                buffer, cumulative = self.arena.array(BLOCK, np.uint8), _cumulative(init)
+                for start in range(0, self.sample, BLOCK // 4):
+                    coins(buffer)
+                    block = self.memory[start : min(self.sample, start + BLOCK // 4)]
+                    kernels.draw_levels(block, buffer.view(np.uint32), cumulative)
+                return
+            for start, marks in self._all():
+                self._redraw_marked(self._words[start : start + marks.size], marks, init[1], coins)
 
     def forget(self, chance: int, coins: Coins) -> None:
         """Draw every entry again from the initial law, each with ``chance`` out of 2³² (bits only, if not surely)."""
@@ -76,27 +76,38 @@ class Entries:
             return
         if not isinstance(self.law, StateLaw) or self.law.levels > 2:
             raise ValueError("only bits can be forgotten with a chance")
-        for start, marks in self._marked(chance, coins):
-            self._redraw_marked(self._words[start : start + marks.size], marks, self.law.init[1], coins)
+        with self.arena:
+            for start, marks in self._marked(chance, coins):
+                self._redraw_marked(self._words[start : start + marks.size], marks, self.law.init[1], coins)
 
     def flipped(self, chance: int, coins: Coins) -> NDArray[np.uint8]:
         """Return a copy of the bits, each flipped with ``chance`` out of 2³²; the bits stay as they are."""
         if not isinstance(self.law, StateLaw) or self.law.levels > 2:
             raise ValueError("only bits can be flipped")
         copy = np.empty_like(self._words)
-        for start, marks in self._marked(chance, coins):
-            np.bitwise_xor(self._words[start : start + marks.size], marks, out=copy[start : start + marks.size])
+        with self.arena:
+            for start, marks in self._marked(chance, coins):
+                np.bitwise_xor(self._words[start : start + marks.size], marks, out=copy[start : start + marks.size])
         return copy.view(np.uint8)
 
-    def _marked(self, chance: int, coins: Coins) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-        """Mark every bit with ``chance``: yield where some words begin and their marks, which are then overwritten."""
+    def _all(self) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        """Mark every bit: yield where some words begin, and their marks, which last until the next are asked for."""
         span = BLOCK * 8
         for start in range(0, self.sample, span):
-            every = _all_of(min(span, self.sample - start))
-            marks = np.zeros_like(every)
+            count = min(span, self.sample - start)
+            with self.arena.scope():
+                marks = self.arena.array(math.ceil(count / 64), np.uint64)
+                marks.fill(0xFFFFFFFFFFFFFFFF)
+                if count % 64:
+                    marks[-1] = np.uint64((1 << count % 64) - 1)
+                yield start // 64, marks
+
+    def _marked(self, chance: int, coins: Coins) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        """Mark every bit with ``chance``, as :meth:`_all` marks all."""
+        for start, every in self._all():
+            marks = self.arena.zeros(every.size, np.uint64)
             self._redraw_marked(marks, every, chance, coins)
-            yield start // 64, marks
-            marks[:] = 0
+            yield start, marks
 
     def redraw(self, slots: NDArray[np.int64], *, present: bool, coins: Coins) -> None:
         """Redraw the entries of ``slots`` from the update law (``present``) or the initial law; skip slots outside.
@@ -130,13 +141,11 @@ class Entries:
     def _mark_and_redraw(
         self, law: StateLaw, blocks: Iterable[NDArray[np.int64]], *, present: bool, coins: Coins
     ) -> None:
-        marks = np.zeros(self._words.size, dtype=np.uint64)
-        try:
+        with self.arena.scope():
+            marks = self.arena.zeros(self._words.size, np.uint64)
             for slots in blocks:
                 kernels.mark(slots, marks, self.sample)
             self._redraw_marked(self._words, marks, (law.update if present else law.init)[1], coins)
-        finally:
-            marks[:] = 0
 
     def _redraw_all(self, law: StateLaw, slots: NDArray[np.int64], *, present: bool, coins: Coins) -> None:
         weights = law.update if present else law.init
@@ -153,11 +162,18 @@ class Entries:
         """Redraw the entry of one slot, as :meth:`redraw` does; a slot outside is skipped."""
         law = self.law
         if coins is not system_coins or not SYSTEM_CALL or not isinstance(law, StateLaw) or law.levels > 2:
-            self.redraw(np.array([slot], dtype=np.int64), present=present, coins=coins)
+            self._redraw_alone(slot, present=present, coins=coins)
             return
         threshold = law.update[1] if present else law.init[1]
         if not redraw_one(slot, self._words, self.sample, threshold):
             raise InternalError("the operating system gave no randomness")
+
+    def _redraw_alone(self, slot: int, *, present: bool, coins: Coins) -> None:
+        """Redraw one entry as a batch of one."""
+        with self.arena:
+            slots = self.arena.array(1, np.int64)
+            slots[0] = slot
+            self.redraw(slots, present=present, coins=coins)
 
     def counts(self, sections: int = 1) -> tuple[int, ...]:
         """What a release tells, before its noise. Private: add noise before it goes anywhere.
@@ -200,69 +216,62 @@ class Entries:
         bits = max(2, (self.sample - 1).bit_length())
         ends = np.cumsum([panel.size for panel in law.panels], dtype=np.int64)
         keep = np.array([panel.keep for panel in law.panels], dtype=np.uint64)
-        buffer = np.empty(BLOCK, dtype=np.uint8)
         for start in range(0, slots.size, BLOCK // 4):
             part = slots[start : start + BLOCK // 4]
-            places = np.empty_like(part)
-            sampled(part, self.sample, self.sample, bits, keys, places)
-            coins(buffer[: 4 * part.size])
-            count_kernels.thin(places, ends, keep, buffer.view(np.uint32))
-            self._redraw_all(law.law, places, present=present, coins=coins)
-            places[:] = 0
-        buffer[:] = 0
+            with self.arena.scope():
+                places, buffer = self.arena.array(part.size, np.int64), self.arena.array(4 * part.size, np.uint8)
+                sampled(part, self.sample, self.sample, bits, keys, places)
+                coins(buffer)
+                count_kernels.thin(places, ends, keep, buffer.view(np.uint32))
+                self._redraw_all(law.law, places, present=present, coins=coins)
 
-    @staticmethod
-    def _redraw_marked(words: NDArray[np.uint64], marks: NDArray[np.uint64], threshold: int, coins: Coins) -> None:
-        buffer, start = np.empty(BLOCK, dtype=np.uint8), 0
-        while start < words.size:
-            # At most 32 words of coins for each word of bits that is left.
-            part = buffer[: min(BLOCK, (words.size - start) * 256)]
-            coins(part)
-            start = kernels.redraw_marked(words, marks, start, part.view(np.uint64), threshold)
-        buffer[:] = 0
+    def _redraw_marked(
+        self, words: NDArray[np.uint64], marks: NDArray[np.uint64], threshold: int, coins: Coins
+    ) -> None:
+        with self.arena.scope():
+            buffer, start = self.arena.array(min(BLOCK, 256 * words.size), np.uint8), 0
+            room = self.arena.array(kernels.ROOM, np.uint64)
+            while start < words.size:
+                # At most 32 words of coins for each word of bits that is left.
+                part = buffer[: min(BLOCK, (words.size - start) * 256)]
+                coins(part)
+                start = kernels.redraw_marked(words, marks, start, part.view(np.uint64), threshold, room)
 
     def _redraw_few(self, slots: NDArray[np.int64], weights: tuple[int, ...], coins: Coins) -> None:
-        buffer = np.empty(4 * slots.size, dtype=np.uint8)
-        coins(buffer)
-        if len(weights) == 2:
-            kernels.redraw_few(slots, self._words, self.sample, buffer.view(np.uint32), weights[1])
-        else:
-            kernels.redraw_levels(slots, self.memory, self.sample, buffer.view(np.uint32), _cumulative(weights))
-        buffer.fill(0)
+        with self.arena.scope():
+            buffer = self.arena.array(4 * slots.size, np.uint8)
+            coins(buffer)
+            if len(weights) == 2:
+                kernels.redraw_few(slots, self._words, self.sample, buffer.view(np.uint32), weights[1])
+            else:
+                kernels.redraw_levels(slots, self.memory, self.sample, buffer.view(np.uint32), _cumulative(weights))
 
     def _redraw_each(self, slots: NDArray[np.int64], threshold: int, coins: Coins) -> None:
-        buffer = np.empty(BLOCK, dtype=np.uint8)
         bytewise = BLOCK - BLOCK // 16
         for start in range(0, slots.size, bytewise):
             part = slots[start : start + bytewise]
             # One byte an event, and one spare 32-bit coin for each 60 events (one in 256 needs it).
             spare = 4 * (part.size // 60 + 8)
             head = -(-part.size // 4) * 4
-            coins(buffer[: head + spare])
-            more, done = buffer[head : head + spare], 0
-            while (
-                done := kernels.redraw_each(
-                    part, done, self._words, self.sample, buffer, more.view(np.uint32), threshold
-                )
-            ) < part.size:
-                coins(more)
-        buffer[:] = 0
+            with self.arena.scope():
+                buffer = self.arena.array(head + spare, np.uint8)
+                coins(buffer)
+                more, done = buffer[head:], 0
+                while (
+                    done := kernels.redraw_each(
+                        part, done, self._words, self.sample, buffer, more.view(np.uint32), threshold
+                    )
+                ) < part.size:
+                    coins(more)
 
     def _redraw_levels(self, slots: NDArray[np.int64], weights: tuple[int, ...], coins: Coins) -> None:
-        buffer, cumulative = np.empty(BLOCK, dtype=np.uint8), _cumulative(weights)
+        cumulative = _cumulative(weights)
         for start in range(0, slots.size, BLOCK // 4):
             part = slots[start : start + BLOCK // 4]
-            coins(buffer[: 4 * part.size])
-            kernels.redraw_levels(part, self.memory, self.sample, buffer.view(np.uint32), cumulative)
-        buffer[:] = 0
-
-
-def _all_of(count: int) -> NDArray[np.uint64]:
-    """Mark so many bits."""
-    marks = np.full(math.ceil(count / 64), 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
-    if count % 64:
-        marks[-1] = np.uint64((1 << count % 64) - 1)
-    return marks
+            with self.arena.scope():
+                buffer = self.arena.array(4 * part.size, np.uint8)
+                coins(buffer)
+                kernels.redraw_levels(part, self.memory, self.sample, buffer.view(np.uint32), cumulative)
 
 
 def _cumulative(weights: tuple[int, ...]) -> NDArray[np.uint64]:

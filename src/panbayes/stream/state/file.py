@@ -95,7 +95,7 @@ class StateFile(OneProcess):
             self.beat()
         elif writing:
             own = self._entries
-            self._entries = FiledEntries(own.law, own.sample, own.memory, descriptor, layout.ENTRIES)
+            self._entries = FiledEntries(own.law, own.sample, own.memory, descriptor, layout.ENTRIES, arena=own.arena)
             mapped.settle()
 
     @classmethod

@@ -14,22 +14,24 @@ A slot outside 0 … size−1 is skipped: that is how ids outside the universe a
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import inlined, loop
 from panbayes.stream.ids.kernels.words import prefetch, prefetch_far
 
-__all__ = ["draw_levels", "mark", "redraw_each", "redraw_few", "redraw_levels", "redraw_marked"]
+__all__ = ["ROOM", "draw_levels", "mark", "redraw_each", "redraw_few", "redraw_levels", "redraw_marked"]
 
 Bits = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 Slots = NDArray[np.int64]
 
+ROOM = 136
+
 _SOON = 64
 _LATER = 1024
 
 
-@njit(cache=True, nogil=True)
+@loop
 def mark(slots: Slots, marks: Bits, size: int) -> None:
     """Set the mark of every slot within ``size``.
 
@@ -48,22 +50,22 @@ def mark(slots: Slots, marks: Bits, size: int) -> None:
         _mark_one(np.uint64(slots[t]), marks, limit)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _mark_one(slot: np.uint64, marks: Bits, limit: np.uint64) -> None:
     if slot < limit:
         marks[slot >> np.uint64(6)] |= np.uint64(1) << (slot & np.uint64(63))
 
 
-@njit(cache=True, nogil=True)
-def redraw_marked(words: Bits, marks: Bits, start: int, coins: Bits, threshold: int) -> int:
+@loop
+def redraw_marked(words: Bits, marks: Bits, start: int, coins: Bits, threshold: int, room: Bits) -> int:
     """Redraw the marked bits of the words from ``start`` on, and clear the marks; return where the coins ran out.
 
     Words go in groups of 64. The highest eight bits of all coins of a group are compared in one straight loop, which
     the compiler turns into wide instructions; one marked bit in 256 is still open then, and its word goes on alone.
+    ``room`` (:data:`ROOM` words) is to work in.
     """
-    still, ones = np.empty(64, dtype=np.uint64), np.empty(64, dtype=np.uint64)
-    # All ones where the threshold has a one, so that nothing branches.
-    sides = np.empty(8, dtype=np.uint64)
+    # In `sides` all ones where the threshold has a one, so that nothing branches.
+    still, ones, sides = room[:64], room[64:128], room[128:]
     for level in range(8):
         sides[level] = np.uint64(0) - np.uint64((threshold >> (31 - level)) & 1)
     used, first = 0, start
@@ -97,12 +99,10 @@ def redraw_marked(words: Bits, marks: Bits, start: int, coins: Bits, threshold: 
             own[j] = (own[j] & ~marked[j]) | ones[j]
             marked[j] = np.uint64(0)
         first += count
-    still[:] = np.uint64(0)
-    ones[:] = np.uint64(0)
     return first
 
 
-@njit(cache=True, nogil=True)
+@loop
 def redraw_each(
     slots: Slots, start: int, words: Bits, size: int, coins: Bytes, more: NDArray[np.uint32], threshold: int
 ) -> int:
@@ -130,7 +130,7 @@ def redraw_each(
     return slots.size
 
 
-@njit(cache=True, nogil=True)
+@loop
 def redraw_few(slots: Slots, words: Bits, size: int, coins: NDArray[np.uint32], threshold: int) -> None:
     """Redraw one bit per slot, with a whole coin for each."""
     limit = np.uint64(size)
@@ -143,7 +143,7 @@ def redraw_few(slots: Slots, words: Bits, size: int, coins: NDArray[np.uint32], 
             words[w] = (words[w] & ~(np.uint64(1) << place)) | (bit << place)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def redraw_levels(
     slots: Slots, entries: Bytes, size: int, coins: NDArray[np.uint32], cumulative: NDArray[np.uint64]
 ) -> None:
@@ -155,14 +155,14 @@ def redraw_levels(
             entries[slot] = _level(np.uint64(coins[t]), cumulative)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def draw_levels(entries: Bytes, coins: NDArray[np.uint32], cumulative: NDArray[np.uint64]) -> None:
     """Draw every entry."""
     for t in range(entries.size):
         entries[t] = _level(np.uint64(coins[t]), cumulative)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _level(coin: np.uint64, cumulative: NDArray[np.uint64]) -> int:
     level = 0
     for j in range(cumulative.size):

@@ -6,17 +6,12 @@ dumps: a copy of the state would be a look.
 
 from __future__ import annotations
 
-import mmap
-import sys
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from panbayes.stream.ids.arena import private_memory
 from panbayes.stream.setup import StreamSetup
 from panbayes.stream.state.coins import Coins
 from panbayes.stream.state.entries import Entries
@@ -26,10 +21,6 @@ from panbayes.stream.state.store import Step, closed
 
 __all__ = ["MemoryStore"]
 
-_DONT_DUMP: Final = 16
-_WIPE_ON_FORK: Final = 18
-_HUGE_PAGES: Final = 14
-
 
 class MemoryStore(OneProcess):
     """A state in memory; ``setup`` says what it is for."""
@@ -38,7 +29,7 @@ class MemoryStore(OneProcess):
         """Draw the initial state."""
         super().__init__()
         self.setup = setup
-        memory = _private_memory(setup.state_bytes)
+        memory = private_memory(setup.state_bytes)
         self._entries: Entries | None = Entries(setup.calibration.law, setup.entries, memory)
         self._entries.initialize(coins)
         self._count = first_count(setup)
@@ -110,14 +101,3 @@ class _Feeding:
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._store.end(well=kind is None)
-
-
-def _private_memory(size: int) -> NDArray[np.uint8]:
-    """Return zeros that no other process gets a copy of."""
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if sys.platform == "linux":
-        for advice in (_DONT_DUMP, _WIPE_ON_FORK, _HUGE_PAGES):
-            # A kernel may know none of these; the process is asked for all the same.
-            with suppress(OSError):
-                memory.madvise(advice)
-    return np.frombuffer(memory, dtype=np.uint8)

@@ -11,7 +11,7 @@ or not, and a batch that was written in part is distributed as if it had been ap
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.stream.laws.state_law import StateLaw
+from panbayes.stream.state import word_kernels
 from panbayes.stream.state.coins import Coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.record import PAGE
@@ -37,22 +38,35 @@ class FiledEntries(Entries):
 
     def redraw(self, slots: NDArray[np.int64], *, present: bool, coins: Coins) -> None:
         """Redraw entries, and write no more than the words they lie in where these are few."""
-        if 2 * slots.size * PAGE > self.memory.size or not isinstance(self.law, StateLaw):
+        if not isinstance(self.law, StateLaw) or self._are_many(slots.size):
             Entries.redraw(self, slots, present=present, coins=coins)
             return
-        inside = slots[(slots >= 0) & (slots < self.sample)]
         in_word = 64 if self.law.levels == 2 else _WORD
-        touched, places = np.unique(inside // in_word, return_inverse=True)
-        words = self.memory.view(np.uint64)[touched]
-        few = Entries(self.law, in_word * touched.size, words.view(np.uint8))
-        moved = places * in_word + inside % in_word
-        few.redraw(moved, present=present, coins=coins)
-        data = words.view(np.uint8).data
-        for i, word in enumerate(touched.tolist()):
-            os.pwrite(self.descriptor, data[_WORD * i : _WORD * (i + 1)], self.offset + _WORD * word)
-        for array in (inside, touched, places, words, moved):
-            array[:] = 0
+        with self.arena.scope():
+            every, moved = self.arena.array(slots.size, np.int64), self.arena.array(slots.size, np.int64)
+            inside = word_kernels.touched_words(slots, self.sample, in_word, every)
+            every[:inside].sort()
+            touched = every[: word_kernels.distinct(every[:inside])]
+            word_kernels.move_slots(slots, self.sample, in_word, touched, moved)
+            words = self.arena.array(touched.size, np.uint64)
+            word_kernels.take_words(self._words, touched, words)
+            few = Entries(self.law, in_word * touched.size, words.view(np.uint8), arena=self.arena)
+            few.redraw(moved[:inside], present=present, coins=coins)
+            if word_kernels.write_words(self.descriptor, words, touched, self.offset) < touched.size:
+                raise OSError("the words of a batch could not be written to the file of the state")
+
+    def redraw_blocks(self, blocks: Iterable[NDArray[np.int64]], events: int, *, present: bool, coins: Coins) -> None:
+        """Redraw blocks of slots: where these are few together, the words they lie in are written."""
+        if self._are_many(events):
+            mapped = Entries(self.law, self.sample, self.memory, arena=self.arena)
+            mapped.redraw_blocks(blocks, events, present=present, coins=coins)
+        else:
+            Entries.redraw_blocks(self, blocks, events, present=present, coins=coins)
+
+    def _are_many(self, events: int) -> bool:
+        """Say whether the mapped file is better changed in place."""
+        return 2 * events * PAGE > self.memory.size
 
     def redraw_one(self, slot: int, *, present: bool, coins: Coins) -> None:
         """Redraw one entry, and write no more than the word it lies in."""
-        self.redraw(np.array([slot], dtype=np.int64), present=present, coins=coins)
+        self._redraw_alone(slot, present=present, coins=coins)

@@ -7,7 +7,6 @@ r"""Access logs in the combined format, which nginx and Apache write by default.
 The columns are ``address``, ``user``, ``time``, ``method``, ``path`` (without its query), ``status``, ``bytes``,
 ``referer`` and ``agent``. A visitor without a cookie is an address and a browser: two columns with ``+`` between them,
 ``address+agent``, are one id. A line that cannot be read, or lacks one of them, is skipped; ``-`` stands for nothing.
-The lines pass through buffers that are overwritten.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.formats.format import StreamFormat
 from panbayes.stream.ids.records import Records
@@ -47,7 +47,7 @@ _COLUMNS: Final = {
 _NOTHING: Final = ord("-")
 
 
-def _of_lines(lines: Iterator[Texts], column: str | None, fields: Sequence[str]) -> Iterator[object]:
+def _of_lines(lines: Iterator[Texts], column: str | None, fields: Sequence[str], arena: Arena) -> Iterator[object]:
     names = _columns(column)
     for field in fields:
         if field not in _COLUMNS:
@@ -57,15 +57,11 @@ def _of_lines(lines: Iterator[Texts], column: str | None, fields: Sequence[str])
                 remedy=f"its fields are {', '.join(_COLUMNS)}",
             )
     for batch in lines:
-        values = {field: _taken(batch, field) for field in fields}
-        ids = _taken(batch, names[0])
+        values = {field: _taken(batch, field, arena) for field in fields}
+        ids = _taken(batch, names[0], arena)
         if len(names) > 1:
-            ids = _joined(ids, _taken(batch, names[1]))
+            ids = _joined(ids, _taken(batch, names[1], arena), arena)
         yield Records(ids, values) if fields else ids
-        for texts in (ids, *values.values()):
-            texts.starts[:], texts.lengths[:] = 0, 0
-        if len(names) > 1:
-            ids.data[:] = 0
 
 
 def _columns(column: str | None) -> list[str]:
@@ -81,30 +77,29 @@ def _columns(column: str | None) -> list[str]:
     return names
 
 
-def _taken(batch: Texts, column: str) -> Texts:
+def _taken(batch: Texts, column: str, arena: Arena) -> Texts:
     """Return one column of a batch of lines, as spans of the same buffer."""
-    from panbayes.stream.ids.kernels.log_fields import take_log_field, take_word
+    from panbayes.stream.ids.kernels.log_fields import drop_byte, take_log_field, take_word
 
     place = _COLUMNS[column]
-    found = Texts(batch.data, batch.starts.copy(), batch.lengths.copy())
-    take_log_field(found.data, found.starts, found.lengths, place.field)
+    found = Texts(batch.data, arena.array(batch.size, np.int64), arena.array(batch.size, np.int64))
+    take_log_field(batch.data, batch.starts, batch.lengths, place.field, found.starts, found.lengths)
     if place.word is not None:
         take_word(found.data, found.starts, found.lengths, place.word, place.until)
-    found.lengths[(found.lengths == 1) & (found.data[found.starts] == _NOTHING)] = 0
+    drop_byte(found.data, found.starts, found.lengths, _NOTHING)
     return found
 
 
-def _joined(first: Texts, second: Texts) -> Texts:
+def _joined(first: Texts, second: Texts, arena: Arena) -> Texts:
     """Return two columns as one, in a buffer of its own."""
     from panbayes.stream.ids.kernels.log_fields import join_spans
 
-    sizes = first.lengths + second.lengths + 1
-    places = np.cumsum(sizes) - sizes
-    out = np.zeros(int(sizes.sum()), dtype=np.uint8)
-    join_spans(first.data, first.starts, first.lengths, second.starts, second.lengths, out, places)
-    for array in (first.starts, second.starts, second.lengths):
-        array[:] = 0
-    return Texts(out, places, first.lengths)
+    size = int(first.lengths.sum() + second.lengths.sum()) + first.size
+    found = Texts(arena.array(size, np.uint8), arena.array(first.size, np.int64), arena.array(first.size, np.int64))
+    join_spans(
+        first.data, first.starts, first.lengths, second.starts, second.lengths, found.data, found.starts, found.lengths
+    )
+    return found
 
 
 COMBINED: Final = StreamFormat("combined", (), _of_lines)

@@ -12,10 +12,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.formats.format import StreamFormat
-from panbayes.stream.ids.formats.lines import lines_of
 from panbayes.stream.ids.records import Records
 from panbayes.stream.ids.where import one_text
 
@@ -25,46 +27,24 @@ _NUMBER: Final = re.compile("0*[1-9][0-9]{0,8}")
 """The number of a column; no line has room for more."""
 
 
-def _of_lines(lines: Iterator[Texts], column: str | None, fields: Sequence[str]) -> Iterator[object]:
-    """Yield one column, named in the first line or numbered from 1."""
-    yield from _records(lines, column, fields) if fields else _ids(lines, column)
+def _of_lines(lines: Iterator[Texts], column: str | None, fields: Sequence[str], arena: Arena) -> Iterator[object]:
+    """Yield one column with the fields beside it, all named in the first line or all numbered from 1."""
+    from panbayes.stream.ids.kernels.csv_fields import take_csv_fields
 
-
-def _ids(lines: Iterator[Texts], column: str | None) -> Iterator[Texts]:
-    from panbayes.stream.ids.kernels.csv_fields import take_csv_field
-
-    for (place,), rows in _rows(lines, column, ()):
-        take_csv_field(rows.data, rows.starts, rows.lengths, place)
-        yield rows
-
-
-def _records(lines: Iterator[Texts], column: str | None, fields: Sequence[str]) -> Iterator[Records]:
-    """Yield one column with others beside it, all named in the first line or all numbered from 1."""
-    from panbayes.stream.ids.kernels.csv_fields import take_csv_field
-
-    for (place, *others), rows in _rows(lines, column, fields):
-        values: dict[str, Texts] = {}
-        for field, other in zip(fields, others, strict=True):
-            # A copy each: to take a field undoes doubled quotes in place.
-            values[field] = Texts(rows.data.copy(), rows.starts.copy(), rows.lengths.copy())
-            take_csv_field(values[field].data, values[field].starts, values[field].lengths, other)
-        take_csv_field(rows.data, rows.starts, rows.lengths, place)
-        yield Records(rows, values)
-        for texts in values.values():
-            for array in (texts.data, texts.starts, texts.lengths):
-                array[:] = 0
-
-
-def _rows(lines: Iterator[Texts], column: str | None, fields: Sequence[str]) -> Iterator[tuple[tuple[int, ...], Texts]]:
-    """Yield batches of rows, each with the places of the column and of the fields."""
     places = _numbered(column, fields)
     for batch in lines:
         rows = batch
         if places is None:
             places, header = _find_header(batch, column, fields)
             rows = Texts(batch.data, batch.starts[header:], batch.lengths[header:])
-        if places is not None:
-            yield places, rows
+        if places is None:
+            continue
+        taken = np.array(places, dtype=np.int64)
+        starts = arena.array(taken.size * rows.size, np.int64).reshape(taken.size, rows.size)
+        lengths = arena.array(taken.size * rows.size, np.int64).reshape(taken.size, rows.size)
+        take_csv_fields(rows.data, rows.starts, rows.lengths, taken, starts, lengths)
+        ids, *values = (Texts(rows.data, *spans) for spans in zip(starts, lengths, strict=True))
+        yield Records(ids, dict(zip(fields, values, strict=True))) if fields else ids
 
 
 def _numbered(column: str | None, fields: Sequence[str]) -> tuple[int, ...] | None:
@@ -83,14 +63,16 @@ def _numbered(column: str | None, fields: Sequence[str]) -> tuple[int, ...] | No
 
 def _find_header(batch: Texts, column: str | None, fields: Sequence[str]) -> tuple[tuple[int, ...] | None, int]:
     """Find the first line that can be read: where it names the columns, and after how many lines the rows begin."""
-    for number, line in enumerate(lines_of(batch), start=1):
+    for number in range(batch.size):
+        start, length = int(batch.starts[number]), int(batch.lengths[number])
+        line = batch.data[start : start + length].tobytes()
         try:
             row = next(csv.reader([line.decode("utf-8", "replace")], strict=True), [])
         except csv.Error:
             continue
         if row:
-            return (_place_of(column, row), *(_place_of_field(field, row) for field in fields)), number
-    return None, batch.starts.size
+            return (_place_of(column, row), *(_place_of_field(field, row) for field in fields)), number + 1
+    return None, batch.size
 
 
 def _place_of(column: str | None, header: list[str]) -> int:

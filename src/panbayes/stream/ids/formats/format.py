@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.stopping import Stop
 
@@ -19,15 +20,16 @@ __all__ = ["StreamFormat", "unreadable"]
 class StreamFormat:
     """A format: how ids, and the values of fields beside them, are read from lines or from a file of another kind.
 
-    ``of_lines(lines, column, fields)`` yields ids in whatever form an estimator takes them, or, where there are
+    ``of_lines(lines, column, fields, arena)`` yields ids in whatever form an estimator takes them, or, where there are
     ``fields``, :class:`~panbayes.stream.ids.records.Records`; ``column`` is what the user named, or ``None``. A row
-    that cannot be read yields a missing id. Where a file is no lines, ``of_file(path, column, fields, stop)`` does;
+    that cannot be read yields a missing id. What depends on lines lies in ``arena``, which is wiped when the next lines
+    are asked for. Where a file is no lines, ``of_file(path, column, fields, stop)`` does;
     asked to ``stop``, it yields what was read and ends.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    of_lines: Callable[[Iterator[Texts], str | None, Sequence[str]], Iterator[object]] | None = None
+    of_lines: Callable[[Iterator[Texts], str | None, Sequence[str], Arena], Iterator[object]] | None = None
     of_file: Callable[[str, str | None, Sequence[str], Stop], Iterator[object]] | None = None
 
     def __post_init__(self) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.formats.format import StreamFormat
 
 __all__ = ["TEXT"]
 
 
-def _of_lines(lines: Iterator[Texts], column: str | None, fields: Sequence[str]) -> Iterator[Texts]:
+def _of_lines(lines: Iterator[Texts], column: str | None, fields: Sequence[str], _arena: Arena) -> Iterator[Texts]:
     if column is not None:
         raise InputError("--column", found="text lines have no columns", remedy="leave it out")
     if fields:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import inlined, loop
 from panbayes.stream.ids.kernels.spans import is_space
 
 __all__ = ["dot_places", "read_ipv4"]
@@ -28,7 +28,7 @@ def dot_places() -> NDArray[np.uint16]:
     return table
 
 
-@njit(cache=True, nogil=True)
+@loop
 def read_ipv4(data: Bytes, starts: Ints, lengths: Ints, dots: NDArray[np.uint16], out: Ints) -> None:
     """Read IPv4 addresses: four decimal numbers up to 255 of at most three digits, separated by dots.
 
@@ -75,7 +75,7 @@ def read_ipv4(data: Bytes, starts: Ints, lengths: Ints, dots: NDArray[np.uint16]
                 out[t] = _ipv4(data, starts[t], starts[t] + lengths[t])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _dots(word: np.uint64) -> np.uint64:
     """Return which of the eight bytes are dots, as eight bits."""
     low = np.uint64(0x7F7F7F7F7F7F7F7F)
@@ -84,7 +84,7 @@ def _dots(word: np.uint64) -> np.uint64:
     return ((zero >> np.uint64(7)) * np.uint64(0x0102040810204080)) >> np.uint64(56)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _digits(data: Bytes, at: np.uint64, size: np.uint64) -> np.uint64:
     """Read ``size`` bytes (one to three) as the last of three digits, a byte each; zeros come before them."""
     raw = (
@@ -96,7 +96,7 @@ def _digits(data: Bytes, at: np.uint64, size: np.uint64) -> np.uint64:
     return ((raw ^ np.uint64(0x303030)) << missing) & np.uint64(0xFFFFFF)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _values(digits: np.uint64) -> np.uint64:
     """Turn three digits in each half of a word into a number in each half."""
     byte = np.uint64(0x000000FF000000FF)
@@ -104,7 +104,7 @@ def _values(digits: np.uint64) -> np.uint64:
     return hundreds * np.uint64(100) + tens * np.uint64(10) + ((digits >> np.uint64(16)) & byte)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _ipv4(data: Bytes, i: int, end: int) -> np.int64:
     while i < end and is_space(data[i]):
         i += 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import loop
 from panbayes.stream.ids.kernels.spans import is_space
 
 __all__ = ["number_pairs", "split_pairs"]
@@ -14,7 +14,7 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def split_pairs(data: Bytes, starts: Ints, lengths: Ints, more_starts: Ints, more_lengths: Ints) -> None:
     """Cut every trimmed span in two at its first comma, or at its first white space if it has no comma.
 
@@ -37,7 +37,7 @@ def split_pairs(data: Bytes, starts: Ints, lengths: Ints, more_starts: Ints, mor
         more_lengths[t] = end - more_starts[t]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def number_pairs(first: Ints, second: Ints, vertices: int) -> None:
     """Put into ``first`` the number j(j − 1)/2 + i of each pair of vertices i < j, whichever of them comes first.
 

@@ -6,12 +6,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import loop
+
 __all__ = ["sampled", "sampled_one"]
 
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def sampled(ids: Ints, universe: int, sample: int, bits: int, keys: NDArray[np.uint64], out: Ints) -> None:
     """Map id → slot for a sample without replacement: the ids that a keyed permutation sends below ``sample``.
 

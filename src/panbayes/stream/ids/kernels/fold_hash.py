@@ -26,10 +26,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import inlined, loop
 from panbayes.stream.ids.kernels.ipv6 import read_ipv6
 from panbayes.stream.ids.kernels.words import fold, high_half, load_word, prefetch, prefetch_far, trailing_zeros
 
-__all__ = ["ODD", "Key", "integer_cells", "one_text_cell", "text_cells"]
+__all__ = ["ODD", "integer_cells", "one_text_cell", "put_back", "take_odd", "text_cells"]
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -45,12 +46,12 @@ _WHOLE_ADDRESS = 1 << 40
 _PREFIX = 1 << 41
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _hash(u: np.uint64, v: np.uint64, n: int, key: Key) -> np.uint64:
     return np.uint64(fold(fold(u ^ key[1], v) ^ key[2], (key[3] + np.uint64(2 * n)) | np.uint64(1)))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _cell(value: np.uint64, tiers: int, cells: int, of: int) -> np.int64:
     """Return the cell of a hash, or −1 if it does not exist."""
     ended = value | (np.uint64(1) << np.uint64(tiers - 1))
@@ -59,7 +60,7 @@ def _cell(value: np.uint64, tiers: int, cells: int, of: int) -> np.int64:
     return tier * cells + cell if cell < cells else np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def integer_cells(values: NDArray[np.integer], key: Key, tiers: int, cells: int, of: int, out: Ints) -> None:
     """Find the cells of 64-bit integers, with or without a sign."""
     lines = values.size >> 3
@@ -74,12 +75,12 @@ def integer_cells(values: NDArray[np.integer], key: Key, tiers: int, cells: int,
         out[t] = _integer_cell(values[t], key, tiers, cells, of)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _integer_cell(value: np.integer, key: Key, tiers: int, cells: int, of: int) -> np.int64:
     return _cell(_hash(np.uint64(value), np.uint64(value < 0) ^ key[0], 0, key), tiers, cells, of)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def text_cells(
     data: Bytes | bytes,
     starts: Ints,
@@ -139,6 +140,29 @@ def text_cells(
     return odd
 
 
+@loop
+def take_odd(cells: Ints, starts: Ints, lengths: Ints, places: Ints, odd_starts: Ints, odd_lengths: Ints) -> None:
+    """Copy the spans of the texts that are :data:`ODD`, and their places."""
+    count = 0
+    for t in range(cells.size):
+        if cells[t] == ODD:
+            places[count] = t
+            odd_starts[count] = starts[t]
+            odd_lengths[count] = lengths[t]
+            count += 1
+
+
+@loop
+def put_back(
+    places: Ints, odd_starts: Ints, odd_lengths: Ints, odd_cells: Ints, starts: Ints, lengths: Ints, cells: Ints
+) -> None:
+    """Put spans and cells back to their places."""
+    for k in range(places.size):
+        starts[places[k]] = odd_starts[k]
+        lengths[places[k]] = odd_lengths[k]
+        cells[places[k]] = odd_cells[k]
+
+
 @njit(cache=True, nogil=True)
 def one_text_cell(text: bytes, key: Words, tiers: int, cells: int, of: int, ipv6: int) -> int:
     """Find the cell of one text, or :data:`ODD` if it may have another canonical form."""
@@ -150,7 +174,7 @@ def one_text_cell(text: bytes, key: Words, tiers: int, cells: int, of: int, ipv6
     return int(cell)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _few(data: Bytes | bytes, i: int, n: int) -> np.uint64:
     """Return up to seven bytes as a word; the whole word is read where ``data`` goes on."""
     if i + 8 <= len(data):
@@ -161,7 +185,7 @@ def _few(data: Bytes | bytes, i: int, n: int) -> np.uint64:
     return word
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _are_digits(word: np.uint64, n: int) -> bool:
     """Say whether the first ``n`` bytes of a word, or all eight, are digits."""
     if n < 8:
@@ -170,7 +194,7 @@ def _are_digits(word: np.uint64, n: int) -> bool:
     return bool(word & upper == threes and (word + np.uint64(0x0606060606060606)) & upper == threes)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _integer(data: Bytes | bytes, i: int, end: int, value: np.uint64, key: Key) -> np.uint64:
     """Return the hash of the integer that a text is, or ``value`` if it is none."""
     negative = data[i] == 45
@@ -191,7 +215,15 @@ def _integer(data: Bytes | bytes, i: int, end: int, value: np.uint64, key: Key) 
     return _hash(number, np.uint64(negative) ^ key[0], 0, key)
 
 
-@njit(cache=True, nogil=True)
+@inlined
+def _grown(first: np.uint64, last: np.uint64, size: int, byte: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Return the first and the last eight bytes of a text of ``size`` bytes to which one is added."""
+    if size < 8:
+        first |= byte << np.uint64(8 * size)
+    return first, (last >> np.uint64(8)) | (byte << np.uint64(56))
+
+
+@loop
 def _address(data: Bytes | bytes, i: int, end: int, bits: int, value: np.uint64, key: Key) -> np.uint64:
     """Return the hash of the IPv6 address that a text is, or ``value`` if it is none.
 
@@ -201,18 +233,18 @@ def _address(data: Bytes | bytes, i: int, end: int, bits: int, value: np.uint64,
     if not found:
         return value
     if upper == np.uint64(0) and lower >> np.uint64(32) == np.uint64(0xFFFF):
-        text, size = np.zeros(16, dtype=np.uint8), 0
+        # The text has 7 to 15 bytes: the words are its first eight, and its last eight where it has as many.
+        u, last, size = np.uint64(0), np.uint64(0), 0
         for place in range(24, -1, -8):
             octet = (lower >> np.uint64(place)) & np.uint64(255)
             for unit in (np.uint64(100), np.uint64(10), np.uint64(1)):
                 if octet >= unit or unit == np.uint64(1):
-                    text[size] = np.uint8(np.uint64(48) + octet // unit % np.uint64(10))
+                    u, last = _grown(u, last, size, np.uint64(48) + octet // unit % np.uint64(10))
                     size += 1
             if place:
-                text[size] = 46
+                u, last = _grown(u, last, size, np.uint64(46))
                 size += 1
-        u = _few(text, 0, size) if size < 8 else np.uint64(load_word(text, 0))
-        v = np.uint64(0) if size < 8 else np.uint64(load_word(text, size - 8))
+        v = np.uint64(0) if size < 8 else last
         return _hash(u, v ^ key[0], size, key)
     if bits == 64:
         return _hash(upper, key[0], _PREFIX, key)

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import loop
 from panbayes.stream.ids.kernels.siphash import hash_texts
 
 __all__ = ["fill_table", "find_listed", "find_text"]
@@ -14,7 +15,7 @@ Hashes = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def fill_table(hashes: Hashes, slots: Ints, table: Hashes, values: NDArray[np.uint32]) -> bool:
     """Put hash → slot into an open-addressed ``table`` (a power of two long); false if two hashes are equal."""
     mask = np.uint64(table.size - 1)
@@ -29,7 +30,7 @@ def fill_table(hashes: Hashes, slots: Ints, table: Hashes, values: NDArray[np.ui
     return True
 
 
-@njit(cache=True, nogil=True)
+@loop
 def find_listed(hashes: Hashes, table: Hashes, values: NDArray[np.uint32], out: Ints) -> None:
     """Look up slots; −1 for a hash that is not in the table."""
     mask = np.uint64(table.size - 1)
@@ -50,5 +51,6 @@ def find_text(text: NDArray[np.uint8], key: Hashes, table: Hashes, values: NDArr
     hashes, slots = np.empty(1, dtype=np.uint64), np.empty(1, dtype=np.int64)
     hash_texts(text, np.zeros(1, dtype=np.int64), np.full(1, text.size, dtype=np.int64), key, hashes)
     find_listed(hashes, table, values, slots)
-    hashes[0] = 0
-    return int(slots[0])
+    slot = int(slots[0])
+    hashes[0], slots[0] = 0, 0
+    return slot

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import inlined, loop
 
 __all__ = ["read_ipv6"]
 
 Bytes = NDArray[np.uint8]
 
 
-@njit(cache=True, nogil=True)
+@loop
 def read_ipv6(data: Bytes | bytes, at: int, end: int) -> tuple[bool, np.uint64, np.uint64]:
     """Read the bytes from ``at`` to ``end``: whether they are an address, and its upper and lower 64 bits.
 
@@ -60,7 +61,7 @@ def read_ipv6(data: Bytes | bytes, at: int, end: int) -> tuple[bool, np.uint64, 
     return True, left[0] | right[0], left[1] | right[1]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _digit(byte: int) -> int:
     if 48 <= byte <= 57:
         return byte - 48
@@ -68,7 +69,7 @@ def _digit(byte: int) -> int:
     return lower - 87 if 97 <= lower <= 102 else -1
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _placed(pair: tuple[np.uint64, np.uint64], value: np.uint64, count: int) -> tuple[np.uint64, np.uint64]:
     """Put ``value`` so that it ends where the first ``count`` groups end."""
     if count <= 4:
@@ -77,13 +78,13 @@ def _placed(pair: tuple[np.uint64, np.uint64], value: np.uint64, count: int) -> 
     return upper, pair[1] | (value << np.uint64(16 * (8 - count)))
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _shifted(pair: tuple[np.uint64, np.uint64], value: np.uint64, bits: int) -> tuple[np.uint64, np.uint64]:
     over = pair[1] >> np.uint64(64 - bits)
     return (pair[0] << np.uint64(bits)) | over, (pair[1] << np.uint64(bits)) | value
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _dotted(data: Bytes | bytes, i: int, end: int) -> np.int64:
     """Read the IPv4 address that may end an IPv6 one: four numbers up to 255 without leading zeros; −1 for others."""
     value, octet, digits, dots = np.int64(0), np.int64(0), 0, 0

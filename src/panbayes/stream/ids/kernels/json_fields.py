@@ -1,185 +1,188 @@
-"""Fields of NDJSON lines, each line by itself.
+"""Fields of NDJSON lines, each line by itself: JSON as RFC 8259 has it.
 
-A loop reads lines that are plainly JSON objects. Whatever is not plain (escapes, ids with a sign or a point, deep
-nesting, anything that might not be JSON) it leaves to a whole parser: it refuses nothing by itself.
+A line is one object. Names may have escapes; of several members of one name the last one counts. Strings that nobody
+asks for may have bytes that are not UTF-8. An escape must be right wherever it stands; half a surrogate pair is not.
+Arrays and objects are followed to :data:`_DEEPEST` levels. A line that breaks a rule has nothing.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["take_json_field"]
+from panbayes.stream.ids.kernels.compiled import inlined, loop
+from panbayes.stream.ids.kernels.json_strings import ESCAPED, TEXT, is_name, is_utf8, read_string, undo_escapes
+
+__all__ = ["LONGEST_NUMBER", "NESTING", "take_json_fields"]
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
-_DEEPEST = 60
-"""Levels of arrays and objects that the loop follows."""
+NESTING = 15
+"""Words in which a bit says of every open bracket whether it is that of an object."""
+
+_DEEPEST = 64 * NESTING
+
+LONGEST_NUMBER = 4300
+"""Characters of a whole number that is an id."""
+
+_ABSENT, _NESTED, _INTEGER, _OTHER = 0, 1, 4, 5
+"""What a value is, beside a string: null, or not there; an array or object; a whole number; a word, another number, or
+whatever can be no id."""
 
 
-@njit(cache=True, nogil=True)
-def take_json_field(
-    data: Bytes, starts: Ints, lengths: Ints, name: Bytes, ask: NDArray[np.bool_], any_value: bool
+@loop
+def take_json_fields(
+    data: Bytes,
+    starts: Ints,
+    lengths: Ints,
+    names: Bytes,
+    name_starts: Ints,
+    name_lengths: Ints,
+    kinds: Bytes,
+    nesting: Words,
+    found_starts: NDArray[np.int64],
+    found_lengths: NDArray[np.int64],
 ) -> None:
-    """Replace every line by the text or the digits of its field ``name``, or by nothing where it is absent or null.
+    """Find the members called ``names`` of every line: the first one an id, the others values of any kind.
 
-    With ``any_value`` numbers of all kinds, ``true`` and ``false`` are texts too, as they are written, and lists and
-    objects are nothing. Lines that are not plain are marked in ``ask`` and stay as they are.
+    The spans of name k go to row k: the text of a string, or a number or word as it is written; nothing for null, lists
+    and objects. Where the line is no object, or its id neither a text nor a whole number nor null,
+    there is nothing of the whole line. Escapes are undone in place. ``kinds`` (one for each name) and ``nesting`` are
+    room to work in. Where an id alone is asked for, every member of its name must be one, and names need not be UTF-8.
     """
+    count = name_starts.size
     for t in range(starts.size):
-        begin, size = _member(data, starts[t], starts[t] + lengths[t], name, any_value)
-        ask[t] = size < 0
-        if size >= 0:
-            starts[t] = begin
-            lengths[t] = size
+        for k in range(count):
+            found_starts[k, t] = starts[t]
+            found_lengths[k, t] = 0
+            kinds[k] = _ABSENT
+        end = starts[t] + lengths[t]
+        readable = _members(
+            data, starts[t], end, names, name_starts, name_lengths, kinds, nesting, found_starts, found_lengths, t
+        )
+        readable = readable and kinds[0] != _OTHER
+        for k in range(count):
+            if readable and (kinds[k] == TEXT or kinds[k] == ESCAPED):
+                readable = is_utf8(data, found_starts[k, t], found_starts[k, t] + found_lengths[k, t])
+        if not readable:
+            for k in range(count):
+                found_lengths[k, t] = 0
+            continue
+        for k in range(count):
+            if kinds[k] == ESCAPED:
+                begin = found_starts[k, t]
+                size = undo_escapes(data, begin, begin + found_lengths[k, t])
+                for other in range(k, count):
+                    if kinds[other] == ESCAPED and found_starts[other, t] == begin:
+                        found_lengths[other, t] = size
+                        kinds[other] = TEXT
+        if kinds[0] == _INTEGER and data[found_starts[0, t]] == 45 and data[found_starts[0, t] + 1] == 48:
+            # Of all whole numbers only 0 can be written in two ways.
+            found_starts[0, t] += 1
+            found_lengths[0, t] = 1
 
 
-@njit(cache=True, nogil=True)
-def _member(data: Bytes, i: int, end: int, name: Bytes, any_value: bool) -> tuple[int, int]:
-    """Find a field in one line: its start and its length, 0 if it is absent or null, −1 if the line is not plain."""
-    begin, size = i, 0
+@inlined
+def _members(
+    data: Bytes,
+    i: int,
+    end: int,
+    names: Bytes,
+    name_starts: Ints,
+    name_lengths: Ints,
+    kinds: Bytes,
+    nesting: Words,
+    found_starts: NDArray[np.int64],
+    found_lengths: NDArray[np.int64],
+    t: int,
+) -> bool:
+    """Find members of one line, and what their values are; say whether the line is an object."""
+    count = name_starts.size
     i = _space(data, i, end)
     if i >= end or data[i] != 123:
-        return begin, -1
+        return False
     i = _space(data, i + 1, end)
     more = not (i < end and data[i] == 125)
     while more:
-        after = _string(data, i, end)
-        if after < 0:
-            return begin, -1
-        same = after - i - 2 == name.size
-        if same:
-            for j in range(name.size):
-                same &= data[i + 1 + j] == name[j]
+        begin = i + 1
+        after, kind = read_string(data, i, end)
+        if after < 0 or (count > 1 and not is_utf8(data, begin, after - 1)):
+            return False
         i = _space(data, after, end)
         if i >= end or data[i] != 58:
-            return begin, -1
-        i = _space(data, i + 1, end)
-        after = _plain_value(data, i, end) if same and not any_value else _value(data, i, end)
-        if after < 0:
-            return begin, -1
-        if same:
-            if data[i] == 34:
-                begin, size = i + 1, after - i - 2
-            else:
-                nothing = data[i] == 110 or data[i] == 123 or data[i] == 91
-                begin, size = i, (0 if nothing else after - i)
-        i = _space(data, after, end)
+            return False
+        value = _space(data, i + 1, end)
+        i, what = _value(data, value, end, nesting)
+        if i < 0:
+            return False
+        for k in range(count):
+            if kind == TEXT and after - 1 - begin != name_lengths[k]:
+                continue
+            if not is_name(data, begin, after - 1, kind == ESCAPED, names, name_starts[k], name_lengths[k]):
+                continue
+            quotes = int(what in (TEXT, ESCAPED))
+            nothing = what in (_ABSENT, _NESTED)
+            found_starts[k, t] = value + quotes
+            found_lengths[k, t] = 0 if nothing else i - value - 2 * quotes
+            no_id = k == 0 and (what in (_NESTED, _OTHER) or (what == _INTEGER and i - value > LONGEST_NUMBER))
+            kinds[k] = _OTHER if no_id else what
+            if count == 1 and (no_id or (quotes and not is_utf8(data, value + 1, i - 1))):
+                return False
+        i = _space(data, i, end)
         if i >= end or (data[i] != 44 and data[i] != 125):
-            return begin, -1
+            return False
         more = data[i] == 44
         if more:
             i = _space(data, i + 1, end)
-    if _space(data, i + 1, end) != end:
-        return begin, -1
-    return begin, size
+    return _space(data, i + 1, end) == end
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _space(data: Bytes, i: int, end: int) -> int:
     while i < end and (data[i] == 32 or data[i] == 9 or data[i] == 13 or data[i] == 10):
         i += 1
     return i
 
 
-@njit(cache=True, nogil=True)
-def _string(data: Bytes, i: int, end: int) -> int:
-    """Return where a string of plain characters ends (after its quote), −1 if there is none."""
-    if i >= end or data[i] != 34:
-        return -1
-    i += 1
-    while i < end:
-        byte = data[i]
-        if byte == 34:
-            return i + 1
-        if byte < 32 or byte == 92:
-            return -1
-        i += 1
-        if byte >= 0x80:
-            i = _rest_of_character(data, i, end, byte)
-            if i < 0:
-                return -1
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def _rest_of_character(data: Bytes, i: int, end: int, lead: int) -> int:
-    """Return where a character of several bytes ends that begins with ``lead`` before ``i``, −1 if it is not UTF-8."""
-    low, high = 0x80, 0xBF
-    if 0xC2 <= lead <= 0xDF:
-        rest = 1
-    elif 0xE0 <= lead <= 0xEF:
-        rest = 2
-        low = 0xA0 if lead == 0xE0 else 0x80
-        high = 0x9F if lead == 0xED else 0xBF
-    elif 0xF0 <= lead <= 0xF4:
-        rest = 3
-        low = 0x90 if lead == 0xF0 else 0x80
-        high = 0x8F if lead == 0xF4 else 0xBF
-    else:
-        return -1
-    if i + rest > end:
-        return -1
-    for _ in range(rest):
-        if data[i] < low or data[i] > high:
-            return -1
-        low, high = 0x80, 0xBF
-        i += 1
-    return i
-
-
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _digits(data: Bytes, i: int, end: int) -> int:
     while i < end and 48 <= data[i] <= 57:
         i += 1
     return i
 
 
-@njit(cache=True, nogil=True)
-def _plain_value(data: Bytes, i: int, end: int) -> int:
-    """Return where a string, a whole number of at most 18 digits or ``null`` ends, −1 if there is none of these."""
+@loop
+def _scalar(data: Bytes, i: int, end: int) -> tuple[int, int]:
+    """Return where a string, a number or a word ends, and what it is; −1 if there is none."""
     if i >= end:
-        return -1
+        return -1, _OTHER
     if data[i] == 34:
-        return _string(data, i, end)
-    if data[i] == 110:
-        return _word(data, i, end)
-    after = _digits(data, i, end)
-    if after == i or after - i > 18 or (data[i] == 48 and after - i > 1):
-        return -1
-    if after < end and (data[after] == 46 or data[after] == 69 or data[after] == 101):
-        return -1
-    return after
-
-
-@njit(cache=True, nogil=True)
-def _scalar(data: Bytes, i: int, end: int) -> int:
-    """Return where a string, a number or a word ends, −1 if there is none."""
-    if i >= end:
-        return -1
-    if data[i] == 34:
-        return _string(data, i, end)
+        return read_string(data, i, end)
     if 97 <= data[i] <= 122:
-        return _word(data, i, end)
+        return _word(data, i, end), (_ABSENT if data[i] == 110 else _OTHER)
     if data[i] == 45:
         i += 1
-    after = _digits(data, i, end)
+    after, what = _digits(data, i, end), _INTEGER
     if after == i or (data[i] == 48 and after - i > 1):
-        return -1
+        return -1, what
     if after < end and data[after] == 46:
-        i = after + 1
+        i, what = after + 1, _OTHER
         after = _digits(data, i, end)
         if after == i:
-            return -1
-    # An exponent may be too large for a number: the whole parser decides.
+            return -1, what
     if after < end and (data[after] == 69 or data[after] == 101):
-        return -1
-    return after
+        i, what = after + 1, _OTHER
+        if i < end and (data[i] == 43 or data[i] == 45):
+            i += 1
+        after = _digits(data, i, end)
+        if after == i:
+            return -1, what
+    return after, what
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _word(data: Bytes, i: int, end: int) -> int:
     """Return where ``null``, ``true`` or ``false`` ends, −1 if there is none."""
     if end - i >= 4:
@@ -193,65 +196,73 @@ def _word(data: Bytes, i: int, end: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
-def _value(data: Bytes, i: int, end: int) -> int:
-    """Return where any plain value ends, −1 if there is none or it is too deep."""
+@loop
+def _value(data: Bytes, i: int, end: int, nesting: Words) -> tuple[int, int]:
+    """Return where any value ends, and what it is; −1 if there is none or it is too deep."""
     if i < end and data[i] != 123 and data[i] != 91:
         return _scalar(data, i, end)
-    # A bit for each open bracket: 1 for an object.
-    opened, depth = np.uint64(0), 0
+    depth = 0
     while True:
         # Here a value begins.
         if i >= end:
-            return -1
+            return -1, _NESTED
         if data[i] == 123 or data[i] == 91:
             is_object = data[i] == 123
             if depth == _DEEPEST:
-                return -1
-            opened = (opened << np.uint64(1)) | np.uint64(is_object)
+                return -1, _NESTED
+            _open(nesting, depth, is_object)
             depth += 1
             i = _space(data, i + 1, end)
             if i < end and data[i] == (125 if is_object else 93):
                 i += 1
-                opened >>= np.uint64(1)
                 depth -= 1
             elif is_object:
                 i = _name(data, i, end)
                 if i < 0:
-                    return -1
+                    return -1, _NESTED
                 continue
             else:
                 continue
         else:
-            i = _scalar(data, i, end)
+            i, _ = _scalar(data, i, end)
             if i < 0:
-                return -1
+                return -1, _NESTED
         # Here a value has ended.
         while depth > 0:
-            inside_object = (opened & np.uint64(1)) != np.uint64(0)
+            inside_object = _is_object(nesting, depth - 1)
             i = _space(data, i, end)
             if i >= end:
-                return -1
+                return -1, _NESTED
             if data[i] == 44:
                 i = _space(data, i + 1, end)
                 if inside_object:
                     i = _name(data, i, end)
                     if i < 0:
-                        return -1
+                        return -1, _NESTED
                 break
             if data[i] != (125 if inside_object else 93):
-                return -1
+                return -1, _NESTED
             i += 1
-            opened >>= np.uint64(1)
             depth -= 1
         if depth == 0:
-            return i
+            return i, _NESTED
 
 
-@njit(cache=True, nogil=True)
+@inlined
+def _open(nesting: Words, depth: int, is_object: bool) -> None:
+    bit = np.uint64(1) << np.uint64(depth & 63)
+    nesting[depth >> 6] = (nesting[depth >> 6] & ~bit) | (bit if is_object else np.uint64(0))
+
+
+@inlined
+def _is_object(nesting: Words, depth: int) -> bool:
+    return bool((nesting[depth >> 6] >> np.uint64(depth & 63)) & np.uint64(1))
+
+
+@loop
 def _name(data: Bytes, i: int, end: int) -> int:
     """Return where the value of a member begins whose name begins at ``i``, −1 if there is none."""
-    i = _string(data, i, end)
+    i, _ = read_string(data, i, end)
     if i < 0:
         return -1
     i = _space(data, i, end)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["join_spans", "take_log_field", "take_word"]
+from panbayes.stream.ids.kernels.compiled import loop
+
+__all__ = ["drop_byte", "join_spans", "take_log_field", "take_word"]
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
-def take_log_field(data: Bytes, starts: Ints, lengths: Ints, place: int) -> None:
-    r"""Replace every line by its field number ``place`` (from 0), or by nothing where it has none or cannot be read.
+@loop
+def take_log_field(
+    data: Bytes, starts: Ints, lengths: Ints, place: int, found_starts: Ints, found_lengths: Ints
+) -> None:
+    r"""Find the field number ``place`` (from 0) of every line, or nothing where it has none or cannot be read.
 
     Fields stand between single spaces. One that begins with ``"`` ends with the next ``"`` that no ``\`` stands before,
     one that begins with ``[`` ends with the next ``]``; such a field that does not end makes its line unreadable.
@@ -47,11 +50,11 @@ def take_log_field(data: Bytes, starts: Ints, lengths: Ints, place: int) -> None
                 break
             field += 1
             i += 1
-        starts[t] = begin
-        lengths[t] = size
+        found_starts[t] = begin
+        found_lengths[t] = size
 
 
-@njit(cache=True, nogil=True)
+@loop
 def take_word(data: Bytes, starts: Ints, lengths: Ints, place: int, until: int) -> None:
     """Replace every text by its word number ``place`` (from 0, between spaces), up to the byte ``until`` (0: none)."""
     for t in range(starts.size):
@@ -66,19 +69,39 @@ def take_word(data: Bytes, starts: Ints, lengths: Ints, place: int, until: int) 
         lengths[t] = i - begin if word == place else 0
 
 
-@njit(cache=True, nogil=True)
-def join_spans(data: Bytes, starts: Ints, lengths: Ints, others: Ints, sizes: Ints, out: Bytes, places: Ints) -> None:
-    """Copy two texts and a byte 31 between them to ``places`` of ``out``; both lengths become that of the whole.
+@loop
+def drop_byte(data: Bytes, starts: Ints, lengths: Ints, byte: int) -> None:
+    """Take away the length of every text that is this byte alone."""
+    for t in range(starts.size):
+        if lengths[t] == 1 and data[starts[t]] == byte:
+            lengths[t] = 0
+
+
+@loop
+def join_spans(
+    data: Bytes,
+    starts: Ints,
+    lengths: Ints,
+    others: Ints,
+    sizes: Ints,
+    out: Bytes,
+    whole_starts: Ints,
+    whole_lengths: Ints,
+) -> None:
+    """Copy pairs of texts, with a byte 31 between them, one behind the other to ``out``.
 
     What lacks one of the two has neither.
     """
+    at = 0
     for t in range(starts.size):
-        at, whole = places[t], 0
+        whole_starts[t] = at
         if lengths[t] > 0 and sizes[t] > 0:
             for j in range(lengths[t]):
                 out[at + j] = data[starts[t] + j]
-            out[at + lengths[t]] = 31
+            at += lengths[t]
+            out[at] = 31
+            at += 1
             for j in range(sizes[t]):
-                out[at + lengths[t] + 1 + j] = data[others[t] + j]
-            whole = lengths[t] + 1 + sizes[t]
-        lengths[t] = whole
+                out[at + j] = data[others[t] + j]
+            at += sizes[t]
+        whole_lengths[t] = at - whole_starts[t]

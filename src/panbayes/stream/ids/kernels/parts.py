@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.kernels.compiled import loop
 from panbayes.stream.ids.kernels.words import high_half
 
 __all__ = ["keep_part", "keep_stretch", "reciprocal"]
@@ -21,7 +21,7 @@ def reciprocal(parts: int) -> np.uint64:
     return np.uint64((1 << 64) // parts + 1)
 
 
-@njit(cache=True, nogil=True)
+@loop
 def keep_part(slots: Ints, entries: int, number: int, parts: int, inverse: np.uint64, out: Ints) -> int:
     """Write the slots n with n % ``parts`` = ``number``, as n // ``parts``, to ``out``, and return how many there are.
 
@@ -37,7 +37,7 @@ def keep_part(slots: Ints, entries: int, number: int, parts: int, inverse: np.ui
     return kept
 
 
-@njit(cache=True, nogil=True)
+@loop
 def keep_stretch(slots: Ints, start: int, end: int, out: Ints) -> int:
     """Write the slots from ``start`` to ``end``, less ``start``, to ``out``, and return how many there are.
 

@@ -6,8 +6,9 @@ Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012), with one round
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from panbayes.stream.ids.kernels.compiled import inlined, loop
 
 __all__ = ["hash_texts"]
 
@@ -15,12 +16,12 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _rotate(x: np.uint64, bits: int) -> np.uint64:
     return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
 
-@njit(cache=True, nogil=True)
+@loop
 def _siphash(data: Bytes, i: int, end: int, key0: np.uint64, key1: np.uint64) -> np.uint64:
     """SipHash-1-3 of the bytes from ``i`` to ``end``."""
     v0, v1 = key0 ^ np.uint64(0x736F6D6570736575), key1 ^ np.uint64(0x646F72616E646F6D)
@@ -46,7 +47,7 @@ def _siphash(data: Bytes, i: int, end: int, key0: np.uint64, key1: np.uint64) ->
     return v0 ^ v1 ^ v2 ^ v3
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _round(
     v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -63,7 +64,7 @@ def _round(
     return v0, v1, v2, v3
 
 
-@njit(cache=True, nogil=True)
+@loop
 def hash_texts(data: Bytes, starts: Ints, lengths: Ints, key: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
     """Hash every id under ``key``; 0 stands for a missing or empty id, and no id hashes to 0."""
     for t in range(starts.size):

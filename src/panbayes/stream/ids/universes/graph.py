@@ -10,7 +10,6 @@ Thesis: introduction of the chapter on streams, "dynamic graphs"; the second rem
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
-from panbayes.stream.ids.chunk import Chunk, Integers, Texts, wrong_type
+from panbayes.stream.ids.arena import Arena
+from panbayes.stream.ids.chunk import Block, Integers, Texts, wrong_type
 from panbayes.stream.ids.kernels.edges import number_pairs, split_pairs
 from panbayes.stream.ids.kernels.spans import trim
 from panbayes.stream.ids.sampling import MAX_UNIVERSE, Sampling, SamplingHeader
@@ -67,18 +67,16 @@ class GraphUniverse(SizedUniverse):
         if known.key or self.sampling.size != known.size * (known.size - 1) // 2:
             raise ValueError("a graph has an edge for each pair of its vertices")
 
-    def slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
-        """Yield the slots of a chunk of ids."""
-        if isinstance(chunk, Integers):
+    def slots(self, ids: Block, arena: Arena) -> NDArray[np.int64]:
+        """Return the slots of ids."""
+        if isinstance(ids, Integers):
             raise wrong_type("integers, but an edge is a text of two vertices")
-        more = Texts(chunk.data, np.empty_like(chunk.starts), np.empty_like(chunk.lengths))
-        trim(chunk.data, chunk.starts, chunk.lengths)
-        split_pairs(chunk.data, chunk.starts, chunk.lengths, more.starts, more.lengths)
-        for first, second in zip(self.vertices.slots(chunk), self.vertices.slots(more), strict=True):
-            number_pairs(first, second, self.vertices.sampling.size)
-            yield from self.sampling.pieces(first)
-        more.starts[:] = 0
-        more.lengths[:] = 0
+        more = Texts(ids.data, arena.array(ids.size, np.int64), arena.array(ids.size, np.int64))
+        trim(ids.data, ids.starts, ids.lengths)
+        split_pairs(ids.data, ids.starts, ids.lengths, more.starts, more.lengths)
+        first, second = self.vertices.slots(ids, arena), self.vertices.slots(more, arena)
+        number_pairs(first, second, self.vertices.sampling.size)
+        return self.sampling.slots(first, arena)
 
     def describe(self) -> str:
         """Name the universe for people."""

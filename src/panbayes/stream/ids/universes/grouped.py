@@ -16,7 +16,6 @@ several groups speak of all their users; who is in several groups is in several 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
-from panbayes.stream.ids.chunk import Chunk
-from panbayes.stream.ids.records import texts_of
+from panbayes.stream.ids.arena import Arena
+from panbayes.stream.ids.chunk import Block
+from panbayes.stream.ids.kernels.panels import place_in_groups
 from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.ids.universes.kind import Saved
-from panbayes.stream.ids.where import LONGEST, one_text, which
+from panbayes.stream.ids.where import LONGEST, one_text
 
 __all__ = ["MOST_GROUPS", "GroupedUniverse", "Groups", "parse_groups"]
 
@@ -76,29 +76,15 @@ class GroupedUniverse:
         """The users of one group, as estimates see them."""
         return replace(self.each, panel=number)
 
-    def slots(self, _chunk: Chunk) -> Iterator[NDArray[np.int64]]:
+    def slots(self, _ids: Block, _arena: Arena) -> NDArray[np.int64]:
         """Refuse ids without a group."""
         raise ValueError("users have slots in a group, and ids do not say in which")
 
-    def slots_in(self, chunk: Chunk, groups: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        """Yield the slots of a chunk of ids, whose events are of these ``groups`` (−1: of none)."""
-        everybody, begin = replace(self.each, panels=1), 0
-        for slots, panels in zip(everybody.slots(chunk), self.each.panel_numbers(chunk), strict=True):
-            mine = groups[begin : begin + slots.size]
-            begin += slots.size
-            out = (mine < 0) | (panels != mine) | (slots < 0) | (slots >= self.each.entries)
-            slots += mine * self.each.entries
-            slots[out] = -1
-            yield slots
-            out[:] = False
-
-    def group_numbers(self, fields: Mapping[str, object]) -> NDArray[np.int64]:
-        """Say of every record of a batch of which group it is, −1 if of none."""
-        if self.groups.field not in fields:
-            found = f"there is no {self.groups.field!r}"
-            raise InputError("fields", found=found, remedy="give the field of the groups")
-        parts = [which(values, self.groups.names) for values in texts_of(fields[self.groups.field])]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    def slots_in(self, ids: Block, groups: NDArray[np.int64], arena: Arena) -> NDArray[np.int64]:
+        """Return the slots of ids whose events are of these ``groups`` (−1: of none)."""
+        slots = replace(self.each, panels=1).slots(ids, arena)
+        place_in_groups(slots, self.each.panel_numbers(ids, arena), groups, self.each.entries)
+        return slots
 
     def describe(self) -> str:
         """Name the universe for people."""

@@ -35,7 +35,6 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal
@@ -45,9 +44,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.canonical import canonical
-from panbayes.stream.ids.chunk import Chunk, Integers, Texts
-from panbayes.stream.ids.kernels.fold_hash import ODD, Key, integer_cells, one_text_cell, text_cells
+from panbayes.stream.ids.chunk import Block, Integers, Texts
+from panbayes.stream.ids.kernels.fold_hash import ODD, integer_cells, one_text_cell, put_back, take_odd, text_cells
+from panbayes.stream.ids.kernels.panels import keep_panel, panels_of_cells
 from panbayes.stream.ids.sampling import MAX_UNIVERSE
 from panbayes.stream.ids.single_hash import PlainKey, integer_cell
 from panbayes.stream.ids.universes.kind import Example, Saved, Universe, UniverseKind, UniverseSpec
@@ -73,9 +74,6 @@ MOST_USERS: Final = 10**10
 
 MOST_PANELS: Final = 1000
 """More panels than this leave nobody to count."""
-
-_CELLS: Final = 1 << 15
-"""Ids worked on at a time: few enough that their cells stay in the processor's cache until they are used."""
 
 _LEAST_MEMORY: Final = 1024
 _KEY_BYTES: Final = 16
@@ -187,38 +185,27 @@ class HashedUniverse:
         """The universe in the period after so many turns: where panels rotate, that of one of them."""
         return replace(self, panel=turn % self.panels) if self.rotates else self
 
-    def panel_numbers(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
-        """Yield the numbers of the panels of a chunk of ids, −1 for what is no id, by a hash of its own."""
+    def panel_numbers(self, ids: Block, arena: Arena) -> NDArray[np.int64]:
+        """Return the numbers of the panels of ids, −1 for what is no id, by a hash of its own."""
         key = hashlib.sha256(b"panbayes panels" + self.key).digest()[:_KEY_BYTES]
-        for found in HashedUniverse(1, 64 * self.panels, 64 * self.panels, key, self.ipv6).slots(chunk):
-            np.floor_divide(found, 64, out=found)
-            yield found
+        found = HashedUniverse(1, 64 * self.panels, 64 * self.panels, key, self.ipv6).slots(ids, arena)
+        panels_of_cells(found, 64)
+        return found
 
-    def slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
-        """Yield the slots of a chunk of ids."""
+    def slots(self, ids: Block, arena: Arena) -> NDArray[np.int64]:
+        """Return the slots of ids."""
         if self.rotates:
             raise ValueError("users have slots in one period, not in all")
-        if self.panel is None:
-            yield from self._all_slots(chunk)
-            return
-        for slots, panels in zip(self._all_slots(chunk), self.panel_numbers(chunk), strict=True):
-            others = panels != self.panel
-            slots[others] = -1
-            yield slots
-            others[:] = False
-
-    def _all_slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
-        """Yield the slots of a chunk of ids, whatever their panels."""
-        words = _words(self.key)
-        slots = np.empty(min(chunk.size, _CELLS), dtype=np.int64)
-        for begin in range(0, chunk.size, _CELLS):
-            found = slots[: min(_CELLS, chunk.size - begin)]
-            if isinstance(chunk, Integers):
-                self._of_integers(chunk, begin, words, found)
-            else:
-                self._of_texts(chunk, begin, words, found)
-            yield found
-        slots[:] = 0
+        slots = arena.array(ids.size, np.int64)
+        if isinstance(ids, Integers):
+            integer_cells(ids.whole(arena), _words(self.key), self.tiers, self.cells, self.of, slots)
+            if ids.missing is not None:
+                np.copyto(slots, -1, where=ids.missing)
+        else:
+            self._of_texts(ids, slots, arena)
+        if self.panel is not None:
+            keep_panel(slots, self.panel_numbers(ids, arena), self.panel)
+        return slots
 
     def slot(self, one: object) -> int | None:
         """Return the slot of one id at once; nothing for one that is better looked at as in a batch."""
@@ -236,30 +223,20 @@ class HashedUniverse:
         cell = one_text_cell(text, _array(self.key), self.tiers, self.cells, self.of, self.ipv6)
         return None if cell == ODD else cell
 
-    def _of_integers(self, chunk: Integers, begin: int, words: Key, out: NDArray[np.int64]) -> None:
-        block = chunk.values[begin : begin + out.size]
-        whole = block if block.dtype in (np.dtype(np.int64), np.dtype(np.uint64)) else block.astype(np.int64)
-        integer_cells(whole, words, self.tiers, self.cells, self.of, out)
-        if whole is not block:
-            whole[:] = 0
-        if chunk.missing is not None:
-            out[chunk.missing[begin : begin + out.size]] = -1
-
-    def _of_texts(self, chunk: Texts, begin: int, words: Key, out: NDArray[np.int64]) -> None:
-        starts, lengths = chunk.starts[begin : begin + out.size], chunk.lengths[begin : begin + out.size]
-        if not self._hash(Texts(chunk.data, starts, lengths), words, out, one_form=False):
+    def _of_texts(self, ids: Texts, out: NDArray[np.int64], arena: Arena) -> None:
+        count = self._hash(ids, out, one_form=False)
+        if not count:
             return
-        odd = np.flatnonzero(out == ODD)
-        again, texts = np.empty(odd.size, dtype=np.int64), Texts(chunk.data, starts[odd], lengths[odd])
-        with canonical(texts) as found:
-            self._hash(found, words, again, one_form=True)
-        # As for other universes, white space is taken off the chunk itself.
-        starts[odd], lengths[odd] = texts.starts, texts.lengths
-        out[odd] = again
-        odd[:], again[:] = 0, 0
+        places, starts, lengths, again = (arena.array(count, np.int64) for _ in range(4))
+        take_odd(out, ids.starts, ids.lengths, places, starts, lengths)
+        texts = Texts(ids.data, starts, lengths)
+        self._hash(canonical(texts, arena), again, one_form=True)
+        # As for other universes, white space is taken off the ids themselves.
+        put_back(places, starts, lengths, again, ids.starts, ids.lengths, out)
 
-    def _hash(self, texts: Texts, words: Key, out: NDArray[np.int64], *, one_form: bool) -> int:
+    def _hash(self, texts: Texts, out: NDArray[np.int64], *, one_form: bool) -> int:
         shape = (self.tiers, self.cells, self.of)
+        words = _words(self.key)
         return text_cells(texts.data, texts.starts, texts.lengths, words, *shape, self.ipv6, one_form, out)
 
     def describe(self) -> str:
@@ -294,7 +271,7 @@ def _array(key: bytes) -> NDArray[np.uint64]:
     return words
 
 
-def _words(key: bytes) -> Key:
+def _words(key: bytes) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     first, second, third, fourth = map(np.uint64, _plain_words(key))
     return first, second, third, fourth
 

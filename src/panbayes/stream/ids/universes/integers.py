@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,8 +10,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.canonical import canonical
-from panbayes.stream.ids.chunk import Chunk, Integers
+from panbayes.stream.ids.chunk import Block, Integers
 from panbayes.stream.ids.kernels.numbers import read_decimal
 from panbayes.stream.ids.sampling import Sampling, SamplingHeader
 from panbayes.stream.ids.universes.kind import Example, Saved, SizedUniverse, UniverseKind, UniverseSpec
@@ -32,17 +32,13 @@ class IntegerUniverse(SizedUniverse):
 
     sampling: Sampling
 
-    def slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
-        """Yield the slots of a chunk of ids."""
-        if isinstance(chunk, Integers):
-            for block in chunk.blocks():
-                yield from self.sampling.pieces(block)
-            return
-        numbers = np.empty(chunk.starts.size, dtype=np.int64)
-        with canonical(chunk) as texts:
-            read_decimal(texts.data, texts.starts, texts.lengths, numbers)
-        yield from self.sampling.pieces(numbers)
-        numbers[:] = 0
+    def slots(self, ids: Block, arena: Arena) -> NDArray[np.int64]:
+        """Return the slots of ids."""
+        if isinstance(ids, Integers):
+            return self.sampling.slots(ids.numbers(arena), arena)
+        texts, numbers = canonical(ids, arena), arena.array(ids.size, np.int64)
+        read_decimal(texts.data, texts.starts, texts.lengths, numbers)
+        return self.sampling.slots(numbers, arena)
 
     def slot(self, one: object) -> int | None:
         """Return the slot of one integer; a text goes the long way."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -13,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.canonical import canonical, canonical_bytes
-from panbayes.stream.ids.chunk import Chunk, Integers
+from panbayes.stream.ids.chunk import Block, Integers
 from panbayes.stream.ids.kernels.addresses import dot_places, read_ipv4
 from panbayes.stream.ids.sampling import Sampling, SamplingHeader
 from panbayes.stream.ids.universes.kind import Example, Saved, SizedUniverse, UniverseKind, UniverseSpec
@@ -42,22 +42,15 @@ class Ipv4Universe(SizedUniverse):
         if not 0 <= self.first <= self.first + self.sampling.size <= 1 << 32:
             raise ValueError("an IPv4 address has 32 bits")
 
-    def slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
-        """Yield the slots of a chunk of ids."""
-        if isinstance(chunk, Integers):
-            for block in chunk.blocks():
-                numbers = block - self.first if self.first else block
-                yield from self.sampling.pieces(numbers)
-                if numbers is not block:
-                    numbers[:] = 0
-            return
-        numbers = np.empty(chunk.starts.size, dtype=np.int64)
-        with canonical(chunk) as texts:
+    def slots(self, ids: Block, arena: Arena) -> NDArray[np.int64]:
+        """Return the slots of ids."""
+        numbers = ids.numbers(arena) if isinstance(ids, Integers) else arena.array(ids.size, np.int64)
+        if not isinstance(ids, Integers):
+            texts = canonical(ids, arena)
             read_ipv4(texts.data, texts.starts, texts.lengths, _dot_places(), numbers)
         if self.first:
-            numbers -= self.first
-        yield from self.sampling.pieces(numbers)
-        numbers[:] = 0
+            numbers = np.subtract(numbers, self.first, out=arena.array(ids.size, np.int64))
+        return self.sampling.slots(numbers, arena)
 
     def slot(self, one: object) -> int | None:
         """Return the slot of one address in text; whatever else goes the long way."""

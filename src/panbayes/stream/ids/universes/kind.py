@@ -2,7 +2,7 @@
 
 A universe is public and fixed before the stream starts. It maps ids to slots 0 … m−1, the entries of the state. An id
 outside the universe or the sample has no slot: it is dropped and not counted, because the number of such ids has no
-bounded sensitivity. Every array made on the way is overwritten once its slots have been used.
+bounded sensitivity. Every array made on the way lies in an arena.
 
 Each module of this folder that defines a :class:`UniverseKind` adds one;
 :mod:`panbayes.stream.ids.universes.registry` finds them.
@@ -10,7 +10,7 @@ Each module of this folder that defines a :class:`UniverseKind` adds one;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
-from panbayes.stream.ids.chunk import Chunk
+from panbayes.stream.ids.arena import Arena
+from panbayes.stream.ids.chunk import Block
 from panbayes.stream.ids.sampling import Sampling
 
 __all__ = ["Example", "Saved", "SizedUniverse", "Universe", "UniverseKind", "UniverseSpec", "sampling_of"]
@@ -47,8 +48,8 @@ class Universe(Protocol):
     def sections(self) -> int:
         """Into how many equal sections the entries fall, each of which is added up by itself in a release."""
 
-    def slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
-        """Yield the slots of a chunk of ids; whatever is not within 0 … m−1 stands for an id without a slot."""
+    def slots(self, ids: Block, arena: Arena) -> NDArray[np.int64]:
+        """Return the slots of ids: in ``arena``, or the caller's own; one outside 0 … m−1 stands for an id without."""
 
     def describe(self) -> str:
         """Name the universe for people, without naming anybody in it."""

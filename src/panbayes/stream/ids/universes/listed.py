@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,8 +16,9 @@ from numpy.typing import NDArray
 
 from panbayes.errors import InputError
 from panbayes.files import check_path
+from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.canonical import canonical, canonical_bytes
-from panbayes.stream.ids.chunk import Chunk, Integers, Texts, wrong_type
+from panbayes.stream.ids.chunk import Block, Integers, Texts, wrong_type
 from panbayes.stream.ids.kernels.hash_table import fill_table, find_listed, find_text
 from panbayes.stream.ids.kernels.siphash import hash_texts
 from panbayes.stream.ids.kernels.spans import trim
@@ -73,7 +73,7 @@ class ListedUniverse(SizedUniverse):
             raise InputError("universe", found="the list names an id twice", remedy="write every id once")
         sampling = Sampling.of(len(texts), sample)
         spans = Texts.of(texts)
-        slots = sampling.slots(np.arange(len(texts), dtype=np.int64))
+        slots = sampling.slots(np.arange(len(texts), dtype=np.int64), Arena())
         kept = slots >= 0
         capacity = 1 << max(3, math.ceil(math.log2(1.5 * sampling.sample)))
         while True:
@@ -84,17 +84,18 @@ class ListedUniverse(SizedUniverse):
             if distinct and fill_table(hashes[kept], slots[kept], table, values):
                 return cls(sampling, key, table, values)
 
-    def slots(self, chunk: Chunk) -> Iterator[NDArray[np.int64]]:
-        """Yield the slots of a chunk of ids."""
-        if isinstance(chunk, Integers):
+    def slots(self, ids: Block, arena: Arena) -> NDArray[np.int64]:
+        """Return the slots of ids."""
+        if isinstance(ids, Integers):
             raise wrong_type("integers, but the universe is a list of texts")
-        hashes, slots = np.empty(chunk.starts.size, dtype=np.uint64), np.empty(chunk.starts.size, dtype=np.int64)
-        with canonical(chunk) if self.one_form else _trimmed(chunk) as texts:
-            hash_texts(texts.data, texts.starts, texts.lengths, _words(self.hash_key), hashes)
+        texts, hashes, slots = ids, arena.array(ids.size, np.uint64), arena.array(ids.size, np.int64)
+        if self.one_form:
+            texts = canonical(ids, arena)
+        else:
+            trim(ids.data, ids.starts, ids.lengths)
+        hash_texts(texts.data, texts.starts, texts.lengths, _words(self.hash_key), hashes)
         find_listed(hashes, self.table, self.values, slots)
-        yield slots
-        hashes[:] = 0
-        slots[:] = 0
+        return slots
 
     def slot(self, one: object) -> int | None:
         """Return the slot of one text; whatever else goes the long way."""
@@ -158,12 +159,6 @@ def _load(saved: Saved) -> ListedUniverse:
 def _words(key: bytes) -> NDArray[np.uint64]:
     """Return the words of a key."""
     return np.frombuffer(key, dtype="<u8")
-
-
-@contextmanager
-def _trimmed(chunk: Texts) -> Iterator[Texts]:
-    trim(chunk.data, chunk.starts, chunk.lengths)
-    yield chunk
 
 
 LISTED: Final = UniverseKind(
