@@ -13,9 +13,9 @@ import pytest
 from panbayes.cli.ledger_log import Log
 from panbayes.consortium.holder.ledger.events import HAPPENINGS, Event, StrangerCount, read_detail
 from panbayes.consortium.holder.ledger.ledger import Ledger
-from tests.consortium.holder.examples import study
-from tests.consortium.holder.golden_ledger import Golden
-from tests.consortium.holder.ledgers import answer
+from tests.consortium.holder.examples import asked as question
+from tests.consortium.holder.examples import released, singles, study
+from tests.consortium.holder.ledgers import answer, gate
 
 ANALYST = "SHA256:LAj6vTfBVZxJmZRWVB5uBZGYkXvQhT0FqkCqUQ5AK8w"
 OFFICER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Yd3Jg0O3C3Wc4q2fZ5yC0d0mJm2m0q8Qb1bV0Gx7u"
@@ -23,11 +23,26 @@ OFFICER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Yd3Jg0O3C3Wc4q2fZ5yC0d0mJm2m0q
 
 @pytest.fixture
 def log(tmp_path: Path) -> Log:
-    """The log of the golden ledger on which everything has happened, all of it at one time."""
-    with Ledger.read(Golden(5).copy(tmp_path)) as ledger:
+    """The log of a ledger on which everything has happened, all of it at one time."""
+    equinox, other = study("independent", name="equinox"), "0" * 64
+    with Ledger.open(tmp_path / "a.ledger", create=True) as ledger:
+        asked = {"study": equinox.hash, "asker": ANALYST}
+        signed = {"key": OFFICER, "signature": "none\n", "statement": "panbayes approval 1\n"}
+        ledger.write_event("approved", signed, **asked)
+        released(gate(ledger, equinox).ask(question(singles(equinox), equinox), asker=ANALYST))
+        (entry,) = ledger.entries()
+        asked["question"] = entry.question
+        ledger.write_event("repeated", {"received": 198, "sent": 230}, **asked)
+        ledger.write_event("refused", {"code": "not-in-study", "received": 198, "sent": 150}, **asked)
+        ledger.write_event("overrun", {"promised": 1, "needed": 3}, **asked)
+        ledger.write_event(
+            "stopped", {"by": "agent", "reason": "two answers took longer than was promised"}, study=equinox.hash
+        )
+        ledger.write_event("resumed", {"by": OFFICER, "reason": "the disk was replaced"}, study=equinox.hash)
+        ledger.write_event("declined", {"by": OFFICER, "reason": "no ethics vote"}, study=other)
         found = Log.of(ledger, people={ANALYST: "Institute", OFFICER: "Anna"})
     at = "2026-11-16 14:00:00Z"
-    strangers = tuple(replace(counted, day=at[:10], count=counted.count * 1000) for counted in found.strangers)
+    strangers = (StrangerCount(at[:10], "unknown", 1000), StrangerCount(at[:10], "unsigned", 7000))
     return replace(found, events=tuple(replace(event, time=at) for event in found.events), strangers=strangers)
 
 
@@ -37,9 +52,9 @@ def test_the_table(log: Log) -> None:
     assert log.lines() == [
         "  time                  what      study         asker      question      bytes in  out  detail",
         "  2026-11-16 14:00:00Z  approved  equinox       Institute                               signed by Anna",
-        f"  2026-11-16 14:00:00Z  answered  equinox       Institute  {question['answered']}  201       230  entry 9",
-        f"  2026-11-16 14:00:00Z  repeated  equinox       Institute  {question['answered']}  201       230  free",
-        f"  2026-11-16 14:00:00Z  refused   equinox       Institute  {question['refused']}  201       150"
+        f"  2026-11-16 14:00:00Z  answered  equinox       Institute  {question['answered']}  198       230  entry 1",
+        f"  2026-11-16 14:00:00Z  repeated  equinox       Institute  {question['answered']}  198       230  free",
+        f"  2026-11-16 14:00:00Z  refused   equinox       Institute  {question['refused']}  198       150"
         "  not-in-study",
         f"  2026-11-16 14:00:00Z  overrun   equinox       Institute  {question['answered']}"
         "                 3 slots needed, 1 promised",
@@ -83,7 +98,7 @@ def test_a_spreadsheet_runs_nothing(log: Log) -> None:
     assert len(rows) == 9
     assert rows[-1]["detail"] == rows[-1]["name"] == f"'{evil}"
     assert rows[0]["who"] == "'@me"
-    assert [row["received"] for row in rows] == ["", "201", "201", "201", *[""] * 5]
+    assert [row["received"] for row in rows] == ["", "198", "198", "198", *[""] * 5]
     assert rows[1] == {
         "time": "2026-11-16 14:00:00Z",
         "what": "answered",
@@ -92,9 +107,9 @@ def test_a_spreadsheet_runs_nothing(log: Log) -> None:
         "asker": ANALYST,
         "who": "'@me",
         "question": log.events[1].question,
-        "received": "201",
+        "received": "198",
         "sent": "230",
-        "detail": "entry 9",
+        "detail": "entry 1",
     }
 
 

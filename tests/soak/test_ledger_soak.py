@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.consortium.holder.test_kill import outcome
 from tests.consortium.holder.test_kill_proposals import outcome as outcome_of_proposal
-from tests.consortium.holder.test_migration import migrating
 from tests.consortium.protocol.test_messages import fuzz
 from tests.effort import soak
 
@@ -30,12 +28,6 @@ def test_killed_at_every_line_of_the_transaction(tmp_path: Path) -> None:
     found = outcome("lines", tmp_path, 1, 0)
     assert found["kills"] >= 200
     assert found["charged, not received"] >= 1
-
-
-def test_killed_at_every_line_of_a_migration(tmp_path: Path) -> None:
-    done = migrating(tmp_path, "1")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["kills"] >= 200
 
 
 def test_killed_at_every_line_from_the_writing_of_a_proposals_answer_on(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def spooled(table: Table, *, keep: int) -> SpooledTable:
     for start in range(0, table.records, 37):
         kept.append(table.codes[:, start : start + 37])
     fit = fit_of(table.schema, [np.zeros((3, size), dtype=np.int64) for size in table.schema.sizes])
-    return SpooledTable(table.schema, kept, table.persons, Origin(None, table.schema, "polars", fit))
+    return SpooledTable(table.schema, kept, table.persons, Origin("polars", fit))
 
 
 def in_parts(table: Table) -> Counter:

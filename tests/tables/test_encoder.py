@@ -17,7 +17,7 @@ from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables import encoder
 from panbayes.tables.encoder import MISSING, OUTSIDE, OWN, BatchEncoder
-from panbayes.tables.encoding import EARLIER, Encoded, encode_column, encode_values
+from panbayes.tables.encoding import Encoded, encode_values
 from panbayes.tables.sources.batch import Batch, Column
 from tests.effort import often
 from tests.tables.strategies import anything, attributes
@@ -145,14 +145,6 @@ def test_codes_are_narrow_and_a_batch_may_be_empty() -> None:
     assert BatchEncoder(small).encode(batch).dtype == np.uint8
     assert BatchEncoder(large).encode(batch).dtype == np.uint16
     assert BatchEncoder(large).encode(Batch({"x": Column(pl.Series([], dtype=pl.Int64))}, 0)).shape == (1, 0)
-
-
-def test_the_rules_of_an_earlier_version_are_passed_on() -> None:
-    values = pl.Series([" a", "word", None, "7"] * 3)
-    for attribute in DOMAINS:
-        working = BatchEncoder(Schema("s", (attribute,), missing_values=MARKERS), rules=EARLIER)
-        codes = working.encode(Batch({"x": Column(values)}, values.len()))
-        assert codes[0].tolist() == encode_column(values, attribute, MARKERS, rules=EARLIER).tolist()
 
 
 def test_long_texts_are_not_remembered() -> None:

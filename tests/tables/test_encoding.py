@@ -18,17 +18,15 @@ from panbayes.schema.domains import Scalar
 from panbayes.schema.schema import Schema
 from panbayes.tables.codes import code_type
 from panbayes.tables.decoding import decode_column
-from panbayes.tables.encoding import EARLIER, Rules, encode_column, encode_values
+from panbayes.tables.encoding import encode_column, encode_values
 from panbayes.tables.numbers import as_numbers
 from panbayes.tables.table import Table
 from panbayes.tables.texts import value_text
 from tests.effort import often
 from tests.tables.strategies import anything, attributes, numbers, schemas
 
-TODAY = Rules()
 
-
-def reference_code(value: object, attribute: Attribute, missing_values: Sequence[str], rules: Rules = TODAY) -> int:
+def reference_code(value: object, attribute: Attribute, missing_values: Sequence[str]) -> int:
     """Encode one value by the rules as panbayes.tables.encoding writes them down, one value at a time."""
     labels = attribute.labels[: attribute.regular]
     own = labels if attribute.categories else ()
@@ -37,7 +35,7 @@ def reference_code(value: object, attribute: Attribute, missing_values: Sequence
     if attribute.missing is not None:
         missing = attribute.size - 1
     elif attribute.impute is not None:
-        missing = reference_code(attribute.impute, replace(attribute, impute=None), (), rules)
+        missing = reference_code(attribute.impute, replace(attribute, impute=None), ())
     else:
         missing = outside
     if written is None or (written in missing_values and written not in own):
@@ -45,13 +43,13 @@ def reference_code(value: object, attribute: Attribute, missing_values: Sequence
     bare = stripped(written)
     blank_markers = {stripped(marker) for marker in missing_values} - {stripped(label) for label in own}
     if attribute.numeric:
-        if rules.strip and bare in blank_markers:
+        if bare in blank_markers:
             return missing
         try:
             number = float({"true": "1", "false": "0"}.get(bare.lower(), bare))
         except ValueError:
             number = math.nan
-        if math.isnan(number) and rules.words_missing:
+        if math.isnan(number):
             return outside if attribute.other is not None and bare == stripped(attribute.other) else missing
         if attribute.bins:
             edges = attribute.bins
@@ -66,8 +64,6 @@ def reference_code(value: object, attribute: Attribute, missing_values: Sequence
     text = written.lower() if attribute.boolean else written
     if text in labels:
         return labels.index(text)
-    if not rules.strip:
-        return outside
     text = bare.lower() if attribute.boolean else bare
     if text in labels:
         return labels.index(text)
@@ -78,16 +74,16 @@ def reference_code(value: object, attribute: Attribute, missing_values: Sequence
 MARKERS = ("?", "NA", "1", "true")
 
 
-@given(anything, attributes(), st.sampled_from([Rules(), EARLIER]))
+@given(anything, attributes())
 @settings(max_examples=often(60, 300))
-def test_any_value_gets_the_code_the_rules_give(values: pl.Series, attribute: Attribute, rules: Rules) -> None:
-    codes = encode_column(values, attribute, MARKERS, rules=rules)
+def test_any_value_gets_the_code_the_rules_give(values: pl.Series, attribute: Attribute) -> None:
+    codes = encode_column(values, attribute, MARKERS)
     assert codes.shape == (values.len(),)
     assert np.all((codes >= 0) & (codes < attribute.size))
     if values.dtype in (pl.String, pl.Float64, pl.Boolean, pl.Int64):
         plain = [v for v in values.to_list() if not (isinstance(v, str) and _python_only(v))]
-        again = encode_column(pl.Series("x", plain, dtype=values.dtype), attribute, MARKERS, rules=rules)
-        assert again.tolist() == [reference_code(value, attribute, MARKERS, rules) for value in plain]
+        again = encode_column(pl.Series("x", plain, dtype=values.dtype), attribute, MARKERS)
+        assert again.tolist() == [reference_code(value, attribute, MARKERS) for value in plain]
 
 
 def _python_only(text: str) -> bool:
@@ -101,8 +97,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("rules", [Rules(), EARLIER])
-def test_blanks_around_texts_exhaustively(rules: Rules) -> None:
+def test_blanks_around_texts_exhaustively() -> None:
     """Every pair of categories and every pair of markers out of texts that differ by blanks alone."""
     values = pl.Series(SMALL)
     domains = [
@@ -112,8 +107,8 @@ def test_blanks_around_texts_exhaustively(rules: Rules) -> None:
     domains.append(Attribute("x", categories=(1, 2), other="\ta", missing="missing"))
     domains.append(Attribute("x", bins=(0, 1), other="a b", missing="missing"))
     for attribute, markers in product(domains, permutations(("", " a", "a", "1", "?", " 1"), 2)):
-        expected = [reference_code(value, attribute, markers, rules) for value in SMALL]
-        assert encode_column(values, attribute, markers, rules=rules).tolist() == expected
+        expected = [reference_code(value, attribute, markers) for value in SMALL]
+        assert encode_column(values, attribute, markers).tolist() == expected
 
 
 def test_blanks_are_what_data_frames_strip() -> None:
@@ -125,23 +120,18 @@ def test_blanks_are_what_data_frames_strip() -> None:
 def test_a_blank_after_each_comma_makes_nobody_another() -> None:
     sex = Attribute("sex", categories=("Female", "Male"))
     assert encode_column(pl.Series([" Female", "Male ", "\u00a0Male"]), sex, ("?",)).tolist() == [0, 1, 1]
-    assert encode_column(pl.Series([" Female", "Male "]), sex, ("?",), rules=EARLIER).tolist() == [1, 1]
 
 
 def test_labels_come_before_markers_that_differ_by_blanks() -> None:
     day = Attribute("x", categories=("2020-01-01", "b"), missing="missing")
     values = pl.Series(["2020-01-01 00:00:00", " 2020-01-01 00:00:00", " 2020-01-01"])
     assert encode_column(values, day, ("2020-01-01 00:00:00",)).tolist() == [2, 0, 0]
-    bins = Attribute("x", bins=(0, 1, 2), missing="missing")
-    assert encode_column(pl.Series(["[0, 1)"]), bins, ("[0, 1)",), rules=EARLIER).tolist() == [2]
-    assert encode_column(pl.Series(["[0, 1)"]), bins, (), rules=EARLIER).tolist() == [1]
 
 
 def test_words_where_numbers_belong_are_missing() -> None:
     words = pl.Series(["ten", "1,5", "nan", "12", "inf", "-inf", "other", "1e400"])
     age = Attribute("age", bins=(0, 10, 20), missing="missing")
     assert encode_column(words, age, ()).tolist() == [2, 2, 2, 1, 1, 0, 2, 1]
-    assert encode_column(words, age, (), rules=EARLIER).tolist() == [1, 1, 1, 1, 1, 0, 1, 1]
     assert encode_column(words, age, (), decimal_comma=True).tolist() == [2, 0, 2, 1, 1, 0, 2, 1]
     wide = Attribute("age", bins=(0, 10, 20), other="other", missing="missing")
     assert encode_column(words, wide, ()).tolist() == [3, 3, 3, 1, 2, 2, 2, 2]

@@ -22,7 +22,6 @@ from pyiceberg.types import StringType
 from panbayes.errors import InputError
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
-from panbayes.tables.reading import read_records
 from panbayes.tables.sources.batch import BATCH_RECORDS
 from panbayes.tables.sources.dispatch import open_source, read_columns, read_frame
 from panbayes.tables.table import Table
@@ -145,15 +144,6 @@ def test_what_is_pinned_stays_what_it_was(tmp_path: Path) -> None:
         assert column(address) == [*range(6)]
         assert column(then) == [*range(4)]
         assert pinned(address) != then
-
-
-def test_records_are_read_again_as_they_were(tmp_path: Path) -> None:
-    schema = Schema("s", (Attribute("s", categories=("s0", "s1"), other="other"),))
-    address = delta(tmp_path, numbers(0, 4))
-    with read_records(address, schema) as read:
-        delta(tmp_path, numbers(4, 6))
-        with read.origin.again() as again:
-            assert again.facts.records == read.facts.records == 4
 
 
 def test_deleted_records_are_not_read(tmp_path: Path) -> None:

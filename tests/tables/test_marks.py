@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
-from panbayes.tables import marks
 from panbayes.tables.codes import code_type
 from panbayes.tables.counting.engines import Kernels
-from panbayes.tables.marks import KEYS, RecordSums, attribute_order, mark_of, sorted_digest, sorted_mark
+from panbayes.tables.marks import KEYS, RecordSums, attribute_order, mark_of
 from panbayes.tables.table import Table
 from tests.effort import often
 
@@ -63,17 +62,6 @@ def test_a_mark_is_what_the_formula_says(attributes: int, records: int, size: in
     assert sums.mark() == hashlib.sha256(head + b"".join(one.to_bytes(8, "little") for one in wanted)).digest()
 
 
-def test_marks_that_were_stored_are_found_by_every_later_version() -> None:
-    """What a ledger keeps must never change."""
-    table = table_of([[0, 1, 1, 3], [2, 0, 1, 1], [0, 0, 0, 2]])
-    assert mark_of(table).hex() == "f78eda8df589a01bead26db90aa3279b56463edc4c5e04a30a990f4793eeed2e"
-    assert sorted_mark(table).hex() == "737c593adce9962b31577f7a45d2b4faad9caec62d6a244067d520920dd6befb"
-    assert (
-        mark_of(table_of(np.zeros((2, 0), dtype=np.int64))).hex()
-        == "d5d3e7d8aed25c38d8d007a4c96b8f84874cfce0013b86c778869762d37b986d"
-    )
-
-
 @given(st.data())
 @settings(max_examples=often(12, 60))
 def test_records_and_attributes_come_in_any_order(data: st.DataObject) -> None:
@@ -92,7 +80,6 @@ def test_records_and_attributes_come_in_any_order(data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(attributes))) if len(set(counts)) == attributes else range(attributes)
     mixed = codes[list(order)][:, data.draw(st.permutations(range(records)))]
     assert mark_of(table_of(mixed)) == mark_of(table_of(codes))
-    assert sorted_mark(table_of(mixed)) == sorted_mark(table_of(codes))
     assert mark_of(table_of(codes, 300)) == mark_of(table_of(codes)), "nothing depends on how large a domain is"
 
 
@@ -135,30 +122,6 @@ def test_parts_add_up() -> None:
     assert parts[0].mark() == whole.mark() == mark_of(table_of(codes))
     with pytest.raises(ValueError, match="different orders"):
         whole.merge(RecordSums(order[::-1]))
-
-
-@pytest.mark.parametrize("kind", ["<u1", "<u2"])
-@pytest.mark.parametrize("many", ["random", "few distinct", "all the same"])
-def test_sorting_in_parts_gives_the_digest_of_sorting_at_once(
-    many: str, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(5)
-    codes = {"random": rng.integers(0, 200, (3, 700)), "few distinct": rng.integers(0, 2, (3, 700)) * 7}
-    table = table_of(codes.get(many, np.full((3, 700), 9)), 200)
-    order = [2, 0, 1]
-    rows = sorted(np.ascontiguousarray(table.codes[order].T, dtype=kind)[i].tobytes() for i in range(700))
-    wanted = hashlib.sha256(b"head" + b"".join(rows)).digest()
-    assert sorted_digest(hashlib.sha256(b"head"), table, order, kind) == wanted
-    for size in (100, 500, 4000):
-        monkeypatch.setattr(marks, "SORTED_BYTES", size)
-        assert sorted_digest(hashlib.sha256(b"head"), table, order, kind) == wanted
-
-
-def test_what_the_first_marks_were_is_said_by_a_plain_sort() -> None:
-    codes = np.random.default_rng(6).integers(0, 4, (3, 40))
-    order = sorted(range(3), key=lambda a: np.bincount(codes[a]).tolist())
-    rows = sorted(np.array([codes[a, i] for a in order], dtype="<u2").tobytes() for i in range(40))
-    assert sorted_mark(table_of(codes)) == hashlib.sha256(b"panbayes records 3 40 " + b"".join(rows)).digest()
 
 
 @given(st.data())

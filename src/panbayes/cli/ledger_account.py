@@ -9,7 +9,7 @@ from panbayes.cli.dataset_account import dataset_facts, dataset_lines
 from panbayes.cli.text import aligned, plural
 from panbayes.consortium.holder.ledger.summary import Summary
 
-__all__ = ["account", "facts", "failures", "unsalted"]
+__all__ = ["account", "facts", "failures"]
 
 
 def facts(path: Path, summary: Summary) -> dict[str, object]:
@@ -34,7 +34,6 @@ def facts(path: Path, summary: Summary) -> dict[str, object]:
             for study in summary.studies
         ],
         **dataset_facts(summary),
-        "unsalted": summary.unsalted,
         "looked": list(summary.looked),
         "failed": [
             {"name": name, "study": study, "failures": many, "paused": study in summary.paused}
@@ -69,19 +68,9 @@ def account(path: Path, summary: Summary, *, owned: bool = False) -> list[str]:
         lines.append(f"  It was moved without {summary.left_behind.name}, and answers nothing new: move that here too.")
     if summary.looked:
         lines.append(f"  NOT PRIVATE: everything was looked at without noise, by {', '.join(summary.looked)}.")
-    if summary.unsalted:
-        lines.append(f" {unsalted(summary.unsalted)}")
     return [*lines, f"  Head: {summary.head}"]
 
 
 def failures(summary: Summary) -> dict[tuple[str, str], int]:
     """Count the answers that failed, by hash and name of their study."""
     return dict(Counter((failure.study, failure.name) for failure in summary.failures))
-
-
-def unsalted(count: int) -> str:
-    """Name the entries of the first version, where there are some."""
-    if not count:
-        return ""
-    many = "Entry 1 is" if count == 1 else f"Entries 1 to {count} are"
-    return f" {many} unsalted: who has heads from before and after one can test guesses about its reply."

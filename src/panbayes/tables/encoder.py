@@ -24,7 +24,7 @@ from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.codes import Codes, Room, code_type
 from panbayes.tables.counting.engines import choose_kernels, engine
-from panbayes.tables.encoding import Rules, encode_values
+from panbayes.tables.encoding import encode_values
 from panbayes.tables.sources.batch import Batch, Column
 from panbayes.tables.texts import as_text
 
@@ -73,16 +73,13 @@ class BatchEncoder:
     ``tallies[a][fate, code]`` is the number of records so far whose value of attribute a had this code and fate.
     """
 
-    def __init__(
-        self, schema: Schema, *, decimal_comma: bool = False, rules: Rules | None = None, compiled: bool = False
-    ) -> None:
-        """Begin with no record. ``rules`` are those of an earlier version, whose codes are to be known again.
+    def __init__(self, schema: Schema, *, decimal_comma: bool = False, compiled: bool = False) -> None:
+        """Begin with no record.
 
         ``compiled`` says that the compiled kernels are loaded anyway, and worth it from the first record on.
         """
         self._schema = schema
         self._how = partial(encode_values, missing_values=schema.missing_values, decimal_comma=decimal_comma)
-        self._how = self._how if rules is None else partial(self._how, rules=rules)
         self._dtype = code_type(schema)
         self._known: dict[str, _Known] = {}
         self._room = Room(self._dtype)

@@ -39,9 +39,7 @@ from panbayes.tables.numbers import as_numbers
 from panbayes.tables.texts import as_text, short_time
 
 __all__ = [
-    "EARLIER",
     "Encoded",
-    "Rules",
     "encode_column",
     "encode_values",
     "known_texts",
@@ -51,25 +49,6 @@ Mask = NDArray[np.bool_]
 
 _NUMBER_LIKE: Final = re.compile(r"-?(inf|[0-9.]+)")
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What earlier versions did otherwise, so that their codes can be known again.
-
-    ``strip``: blanks around a text say nothing. ``words_missing``: what is no number where numbers belong is missing,
-    else it is a value outside the schema. ``decimal_commas``: where a table may have them, 25,3 is a number.
-    """
-
-    strip: bool = True
-    words_missing: bool = True
-    decimal_commas: bool = True
-
-
-EARLIER: Final = Rules(strip=False, words_missing=False, decimal_commas=False)
-"""The rules until blanks were stripped. Nothing is counted under them."""
-
-_TODAY: Final = Rules()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -87,7 +66,6 @@ def encode_values(
     missing_values: tuple[str, ...],
     *,
     decimal_comma: bool = False,
-    rules: Rules = _TODAY,
 ) -> Encoded:
     """Give every value its code (see :mod:`panbayes.schema.attribute` for the domains), and say where it came from.
 
@@ -97,19 +75,16 @@ def encode_values(
         values = as_text(values)
     gone = _marked(values, attribute, missing_values)
     if attribute.numeric:
-        numbers = as_numbers(values, decimal_comma=decimal_comma and rules.decimal_commas)
+        numbers = as_numbers(values, decimal_comma=decimal_comma)
         codes, inside = _places_of_numbers(numbers, attribute)
-        if rules.strip:
-            gone |= _marked_but_for_blanks(values, attribute, missing_values)
-        if rules.words_missing:
-            gone |= (numbers.is_null() & ~_named_other(values, attribute)).to_numpy()
+        gone |= _marked_but_for_blanks(values, attribute, missing_values)
+        gone |= (numbers.is_null() & ~_named_other(values, attribute)).to_numpy()
     else:
         codes, inside = _places_of_texts(values, attribute, exactly=True)
-        if rules.strip:
-            further, found = _places_of_texts(values, attribute, exactly=False)
-            codes = np.where(inside, codes, further)
-            inside |= found
-            gone |= ~inside & _marked_but_for_blanks(values, attribute, missing_values)
+        further, found = _places_of_texts(values, attribute, exactly=False)
+        codes = np.where(inside, codes, further)
+        inside |= found
+        gone |= ~inside & _marked_but_for_blanks(values, attribute, missing_values)
         if isinstance(attribute.domain, CodeMap | DateDomain):
             rest = ~inside & ~gone
             text = as_text(values).str.strip_chars(BLANKS).filter(pl.Series(rest))
@@ -130,7 +105,6 @@ def encode_column(
     missing_values: tuple[str, ...],
     *,
     decimal_comma: bool = False,
-    rules: Rules = _TODAY,
 ) -> NDArray[np.int64]:
     """Give every value its code, as :func:`encode_values` does.
 
@@ -138,7 +112,7 @@ def encode_column(
     >>> encode_column(pl.Series(["M", "X", None, " F", "?"]), sex, ("?",)).tolist()
     [1, 2, 3, 0, 3]
     """
-    return encode_values(values, attribute, missing_values, decimal_comma=decimal_comma, rules=rules).codes
+    return encode_values(values, attribute, missing_values, decimal_comma=decimal_comma).codes
 
 
 def known_texts(attribute: Attribute, missing_values: tuple[str, ...]) -> frozenset[str]:

@@ -11,19 +11,14 @@ step is a bijection of x and of w, so records that differ in one word differ in 
 that the sums see records and not margins. Sums do not depend on the order of records, and those of disjoint parts add
 up: one pass, in any pieces. Nobody gains by two tables with one mark: they would be one account.
 
-Until ledgers of version 4, a mark was the SHA-256 of all records sorted (:func:`sorted_mark`). It finds what was kept
-then; there, attributes with the same counts stayed in the order of the schema.
-
 Marks are made for recognising records that were seen before, in memory; whoever stores one keys it first.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,17 +27,7 @@ from panbayes.tables.codes import Codes
 from panbayes.tables.counter import BlockCounter
 from panbayes.tables.counting.engines import Kernels, choose_kernels, engine
 
-__all__ = ["RecordSums", "attribute_order", "mark_of", "sorted_digest", "sorted_mark"]
-
-
-class Hash(Protocol):
-    """What :mod:`hashlib` makes."""
-
-    def update(self, data: bytes, /) -> None:
-        """Add bytes."""
-
-    def digest(self) -> bytes:
-        """Return the digest."""
+__all__ = ["RecordSums", "attribute_order", "mark_of"]
 
 
 KEYS: Final = np.array(
@@ -50,9 +35,6 @@ KEYS: Final = np.array(
     dtype=np.uint64,
 )
 """The constants k₀ to k₅: chosen by nobody."""
-
-SORTED_BYTES: Final = 2**28
-"""So much is sorted at once."""
 
 
 def attribute_order(counts: list[list[int]]) -> list[list[int]]:
@@ -127,61 +109,3 @@ def mark_of(records: BlockCounter) -> bytes:
     for block in records.blocks():
         sums.add(block)
     return sums.mark()
-
-
-def sorted_mark(records: BlockCounter) -> bytes:
-    """Return what ledgers of versions 2 and 3 knew records by."""
-    number = records.facts.records
-    attributes = len(records.facts.schema)
-    digest = hashlib.sha256(f"panbayes records {attributes} {number} ".encode())
-    order = [attribute for alike in _order(records) for attribute in alike]
-    return sorted_digest(digest, records, order, "<u2")
-
-
-def sorted_digest(digest: Hash, records: BlockCounter, order: list[int], kind: str) -> bytes:
-    """Hash all records in the order of their bytes, codes written as ``kind``, after what ``digest`` has; in parts.
-
-    Where not all fit at once, a sample of the records divides them: each part is read, sorted and hashed by itself.
-    """
-    width = np.dtype(kind).itemsize * len(order)
-
-    def rows() -> Iterator[NDArray[np.void]]:
-        # One opaque value per record, compared byte by byte: any total order will do.
-        for block in records.blocks():
-            yield np.ascontiguousarray(block[order].T, dtype=kind).view(f"V{width}").ravel()
-
-    parts = math.ceil(records.facts.records * width / SORTED_BYTES)
-    if parts <= 1:
-        digest.update(np.sort(_joined(list(rows()), width)).tobytes())
-        return digest.digest()
-    borders = _borders(rows, records.facts.records, parts, width)
-    for number in range(len(borders) + 1):
-        same, inside = 0, []
-        for found in rows():
-            above = np.searchsorted(borders, found, side="right")
-            equal = above != np.searchsorted(borders, found, side="left")
-            same += int(np.count_nonzero(equal & (above == number)))
-            inside.append(found[~equal & (above == number)])
-        if number:
-            _repeat(digest, borders[number - 1].tobytes(), same)
-        digest.update(np.sort(_joined(inside, width)).tobytes())
-    return digest.digest()
-
-
-def _joined(found: list[NDArray[np.void]], width: int) -> NDArray[np.void]:
-    return np.concatenate(found) if found else np.empty(0, dtype=f"V{width}")
-
-
-def _borders(rows: Callable[[], Iterator[NDArray[np.void]]], records: int, parts: int, width: int) -> NDArray[np.void]:
-    """Return records that divide all of them into about equal parts, each once, in order."""
-    step = max(records // (256 * parts), 1)
-    sample = np.sort(_joined([found[::step] for found in rows()], width))
-    chosen = sample[np.arange(1, 2 * parts) * sample.size // (2 * parts)]
-    return np.array(sorted({record.tobytes() for record in chosen}), dtype=f"V{width}")
-
-
-def _repeat(digest: Hash, record: bytes, times: int) -> None:
-    chunk = record * min(times, 4096)
-    for _ in range(times // 4096):
-        digest.update(chunk)
-    digest.update(record * (times % 4096))

@@ -20,8 +20,6 @@ from panbayes.schema.schema import Schema
 from panbayes.tables.codes import Codes, code_type
 from panbayes.tables.counter import BlockCounter, Facts
 from panbayes.tables.encoder import BatchEncoder
-from panbayes.tables.encoding import Rules
-from panbayes.tables.first_reading import FirstCodes, read_as_first
 from panbayes.tables.fit import Fit, fit_of
 from panbayes.tables.marks import mark_of
 from panbayes.tables.ranks import rank_count, record_ranks
@@ -39,30 +37,15 @@ Admit: TypeAlias = Callable[[Column], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Origin:
-    """Where records were read: how the file fits, what all of it is known by, and how to read it again.
+    """Where records were read: how the file fits, and what all of it is known by.
 
     ``whole`` is the mark of all records of the file where some of them may have been left out, so that the file is
     known again in whichever order it comes. ``fit`` is for the holder's eyes only.
     """
 
-    source: object
-    schema: Schema
     kind: FrameKind
     fit: Fit
     whole: bytes | None = None
-
-    def again(self, *, rules: Rules | None = None, every_record: bool = False) -> SpooledTable:
-        """Read the source once more, by the rules of an earlier version.
-
-        That it cannot be read any more (a stream, a full disk) is an error: a ledger may not be found for it.
-        """
-        return read_records(
-            self.source, self.schema, rules=rules, every_record=every_record, may_be_empty=True, marked=False
-        )
-
-    def first(self) -> FirstCodes | None:
-        """Read the source as the first version did; None if that would have refused it."""
-        return read_as_first(self.source, self.schema)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -116,16 +99,15 @@ def read_records(
     argument: str = "data",
     every_record: bool = False,
     may_be_empty: bool = False,
-    rules: Rules | None = None,
     keep: int | None = None,
     marked: bool = True,
     admit: Admit | None = None,
 ) -> SpooledTable:
     """Encode a file or a data frame, in memory up to ``keep`` records (SPOOL_RECORDS), beyond that in a file.
 
-    The arguments are those of :meth:`panbayes.tables.table.Table.read`; ``rules`` are those of an earlier version, and
-    without ``marked`` the file as a whole gets no mark. Only people whom ``admit`` lets in are read: the others are
-    left out with all their records, as if they were not in the file.
+    The arguments are those of :meth:`panbayes.tables.table.Table.read`; without ``marked`` the file as a whole gets no
+    mark. Only people whom ``admit`` lets in are read: the others are left out with all their records, as if they were
+    not in the file.
     """
     unit = None if every_record else schema.unit
     names = [*schema.names, *([unit.column] if unit else [])]
@@ -134,13 +116,11 @@ def read_records(
     spool = Spool(len(schema), code_type(schema), keep=keep)
     with open_source(source, argument=argument) as opened:
         check_columns(opened, names, argument=argument)
-        again = opened.pinned or source
-        if rules is None:
-            opened = opened.under(schema)
+        opened = opened.under(schema)
         order_by = opened.order_by
         ranked = 0 if order_by is None else rank_count(schema.sizes, order_by)
         hashes = PersonHashes(schema.missing_values, keep=keep, ranks=ranked) if unit else None
-        encoder = BatchEncoder(schema, decimal_comma=opened.decimal_comma, rules=rules)
+        encoder = BatchEncoder(schema, decimal_comma=opened.decimal_comma)
         for batch in opened.batches([*names, *((order_by or ()) if unit else ())]):
             codes = encoder.encode(batch)
             if hashes is not None and unit is not None:
@@ -157,7 +137,7 @@ def read_records(
                 raise InputError(argument, found=f"has over {MAX_RECORDS:,} records", remedy="give fewer records")
     if spool.records == 0 and not may_be_empty:
         raise InputError(argument, found="holds no records", remedy="give a table with at least one record")
-    origin = Origin(again, schema, frame_kind(source), fit_of(schema, encoder.tallies))
+    origin = Origin(frame_kind(source), fit_of(schema, encoder.tallies))
     read = SpooledTable(schema, spool, None, origin)
     if hashes is None or unit is None:
         return read

@@ -14,12 +14,9 @@ from panbayes.consortium.analyst.federation import Federation
 from panbayes.consortium.analyst.method import learn_from
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.ledger import Ledger
-from panbayes.consortium.protocol.cells import Cells
 from panbayes.consortium.protocol.codec import decode_question
 from panbayes.consortium.protocol.queries import (
     Count,
-    FormerCandidate,
-    FormerChoiceQuery,
     GroupedTablesQuery,
     Grouping,
     LinearChoiceQuery,
@@ -95,11 +92,7 @@ def test_what_a_question_asks_for_is_counted(query: Query, expected: Effort) -> 
     assert effort_of(query, SCHEMA, length=9) == expected
 
 
-def test_what_cannot_be_read_or_is_no_longer_answered_costs_its_length() -> None:
-    former = FormerChoiceQuery(
-        "pure", "replace", (), (FormerCandidate((0,), 1),), Cells(2, b""), "once", (), picks=1, loss="1"
-    )
-    assert effort_of(former, SCHEMA, length=8) == Effort(8)
+def test_what_cannot_be_read_costs_its_length() -> None:
     assert effort_of(None, SCHEMA, length=77) == Effort(77)
 
 

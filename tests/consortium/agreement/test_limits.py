@@ -21,8 +21,6 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.protocol.cells import Cells
 from panbayes.consortium.protocol.queries import (
     Count,
-    FormerCandidate,
-    FormerChoiceQuery,
     GroupedTablesQuery,
     Grouping,
     Query,
@@ -157,14 +155,3 @@ def test_a_study_without_a_target_speaks_of_none() -> None:
 def test_it_asks_twelve_times_at_most() -> None:
     assert (TABLES, ROUNDS) == (7, 5)
     assert [(stage.kind, stage.times) for stage in STUDY.plan.stages] == [("tables", 7), ("choices", 5)]
-
-
-def test_what_earlier_versions_asked_is_known_and_may_not_be_asked_anew() -> None:
-    pair, own = (FormerCandidate((0, 1), 0),), (Grouping(0, ()), Grouping(1, ()))
-    former = FormerChoiceQuery("pure", "replace", own, pair, Cells(2, b""), "once", (), 1, "1/2")
-    assert STUDY.plan.former == {"choice"}
-    assert STUDY.plan.times("choice") == 0
-    assert STUDY.plan.complaint(former) is None
-    other = Study("other", SCHEMA, "independent", 1).plan
-    assert other.former == frozenset()
-    assert other.complaint(former) == other.otherwise

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from panbayes.consortium.analyst.reply_checks import GarbageError, check_release
-from panbayes.consortium.protocol.answers import Answer, FormerChoiceAnswer, ParentChoiceAnswer, TableChoiceAnswer
+from panbayes.consortium.protocol.answers import Answer, ParentChoiceAnswer, TableChoiceAnswer
 from panbayes.consortium.protocol.cells import pack_cells
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.consortium.protocol.queries import Count, Grouping, Pair, TableCandidate, TableChoiceQuery
@@ -105,7 +105,7 @@ def test_what_it_does_not_allow_is_refused(
             check(TableChoiceAnswer(count, order), query)
 
 
-@pytest.mark.parametrize("answer", [FormerChoiceAnswer((0,)), ParentChoiceAnswer(Pair(0, ()))])
+@pytest.mark.parametrize("answer", [ParentChoiceAnswer(Pair(0, ()))])
 def test_an_answer_of_another_kind_is_refused(answer: Answer) -> None:
     with pytest.raises(GarbageError, match="another kind"):
         check(answer, FOREST)

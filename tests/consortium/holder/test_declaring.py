@@ -17,7 +17,7 @@ from panbayes.consortium.holder.declaring import refresh, renumber
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.local.learn import learn
-from panbayes.errors import HolderRefusedError, InputError, LedgerError
+from panbayes.errors import InputError, LedgerError
 from panbayes.privacy.classes.pure import Pure
 from panbayes.schema.schema import Schema, Unit
 from panbayes.tables.counter import Facts
@@ -27,7 +27,6 @@ from panbayes.tables.sources import dispatch
 from panbayes.tables.sources.address import Address
 from panbayes.tables.sources.file import File
 from panbayes.tables.sources.source import Source, whole
-from tests.consortium.holder.golden_ledger import EXCHANGES, golden, records, replay
 from tests.consortium.local.declared import SMOKES, ask, counted, declared, people, study, summary, write
 from tests.consortium.local.past import Past
 
@@ -162,22 +161,6 @@ def test_only_what_has_blocks_is_refreshed_or_renumbered(table: Path, state: Pat
         for verb in (refresh, renumber):
             with pytest.raises(InputError, match="has no blocks"):
                 verb(ledger)
-
-
-def test_a_ledger_of_the_first_version_is_declared_fixed_and_found_as_before(tmp_path: Path, state: Path) -> None:
-    """Its records come from memory, as they did; its digest of then still finds it."""
-    cabinet = Cabinet.in_state(state)
-    cabinet.make_folder()
-    path = golden(cabinet.folder)
-    path = path.rename(cabinet.path("north"))
-    table = write(tmp_path / "data" / "north.csv", people(range(9)))
-    declared(state, table, unit=None, changing=False)
-    with Ledger.open(path) as ledger:
-        assert replay(ledger) == [exchange.reply for exchange in EXCHANGES]
-    agreed = EXCHANGES[0].study
-    with pytest.raises(HolderRefusedError, match="cap leaves no room"):
-        learn(replace(agreed, name="new", epsilon=Fraction(100)), {"x": records(agreed.schema)}, state=state)
-    assert cabinet.files() == [path]
 
 
 EMPTY = pl.DataFrame(

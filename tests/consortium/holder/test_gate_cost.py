@@ -332,4 +332,4 @@ def test_every_stage_says_how_large_a_question_may_be() -> None:
         assert [stage.most for stage in Study(name, schema(4, 2), name, 1).plan.stages] == most
     linear = Study("linear", schema(4, 2), "noisy-majority-voting", 1, score="linear")
     assert [stage.most for stage in linear.plan.stages] == ["8 cells", "4 candidates", "16 cells"]
-    assert set(handlers()) == {"counts", "vote", "linear", "model", "tables", "choices", "choice"}
+    assert set(handlers()) == {"counts", "vote", "linear", "model", "tables", "choices"}

@@ -25,7 +25,7 @@ from panbayes.consortium.holder.handler import Handler, handler_of, handlers
 from panbayes.consortium.holder.private_counts import PrivateCounts
 from panbayes.consortium.holder.private_selection import private_score
 from panbayes.consortium.protocol.envelope import Release
-from panbayes.consortium.protocol.queries import FormerChoiceQuery, Grouping, ParentChoiceQuery, Query, kind_of
+from panbayes.consortium.protocol.queries import Grouping, ParentChoiceQuery, Query, kind_of
 from panbayes.discovery import discover
 from panbayes.dp.noise import Noise
 from panbayes.dp.simulated import SimulatedNoise
@@ -61,7 +61,7 @@ def test_every_kind_of_query_has_one_handler_and_is_tried_here() -> None:
     found: tuple[Handler[Any], ...] = discover("panbayes.consortium.holder.handlers", Handler)
     assert len(found) == len(handlers()) == len(kinds)
     assert {handler.query for handler in found} == kinds
-    assert {type(query) for query in queries()} == kinds - {FormerChoiceQuery}
+    assert {type(query) for query in queries()} == kinds
 
 
 @each_study

@@ -210,8 +210,8 @@ def test_what_is_charged_cannot_be_changed_by_a_slip(ledger: Ledger) -> None:
 
 def test_a_charge_needs_its_study(ledger: Ledger) -> None:
     insert = (
-        "INSERT INTO entries (sequence, study, question, kind, loss, reply, head, asked, replied) "
-        "VALUES (1, 'study', 'question', 'kind', 'loss', 'reply', 'head', x'00', x'00')"
+        "INSERT INTO entries (sequence, study, question, kind, loss, reply, head, asked, replied, secret, notes, "
+        "events) VALUES (1, 'study', 'question', 'kind', 'loss', 'reply', 'head', x'00', x'00', x'00', 'n', 'e')"
     )
     with pytest.raises(LedgerError, match="FOREIGN KEY"), ledger.transaction() as transaction:
         transaction.connection.execute(insert)

@@ -11,14 +11,12 @@ import pytest
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.verify import verify
-from panbayes.consortium.protocol.codec import decode_question
+from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, ratio
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
 from panbayes.schema.schema import Unit
 from panbayes.tables.table import Table
-from tests.consortium.holder import golden_ledger
 from tests.consortium.holder.examples import SCHEMA, asked, refused, released, script, singles, study, table
-from tests.consortium.holder.golden_ledger import EXCHANGES
 from tests.consortium.holder.ledgers import WAYS, answer, edit, gate
 
 NO_ROOM = "cap leaves no room"
@@ -79,15 +77,15 @@ def test_studies_that_began_under_another_rule_are_finished_as_far_as_the_cap_al
 
 
 def test_a_cap_counts_the_rho_of_other_studies(ledger: Ledger) -> None:
-    exchange = EXCHANGES[-2]
-    one, query = exchange.study, decode_question(exchange.question).query
+    one = replace(study("adaptive", name="one"), delta=Fraction(1, 10**6))
+    query = GroupedTablesQuery("zcdp", "replace", (Grouping(0, ()),), ((0,),), (1,), ratio(one.grant.amount))
     assert isinstance(one.grant, ZeroConcentrated)
     two = replace(one, name="two")
     ledger.set_cap(ZeroConcentrated(one.grant.rho * 3 / 2))
-    released(golden_ledger.gate(ledger, one).ask(asked(query, one)))
-    assert NO_ROOM in refused(golden_ledger.gate(ledger, two).ask(asked(query, two)))[1]
+    released(gate(ledger, one).ask(asked(query, one)))
+    assert NO_ROOM in refused(gate(ledger, two).ask(asked(query, two)))[1]
     ledger.set_cap(ZeroConcentrated(one.grant.rho * 2))
-    released(golden_ledger.gate(ledger, two).ask(asked(query, two)))
+    released(gate(ledger, two).ask(asked(query, two)))
 
 
 def test_a_cap_in_rho_counts_the_epsilon_of_other_studies(ledger: Ledger) -> None:

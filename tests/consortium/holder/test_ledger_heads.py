@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from panbayes.consortium.holder.ledger.cabinet import Cabinet
-from panbayes.consortium.holder.ledger.chain import Charge, commitment, next_head, reply_digest, unsalted_head
+from panbayes.consortium.holder.ledger.chain import Charge, commitment, loss_text, next_head, reply_digest, sha256
 from panbayes.consortium.holder.ledger.events import FIRST_DIGEST
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.notes import notes_digest
@@ -49,7 +49,8 @@ class Eve:
     def next(self, sequence: int, charge: Charge, release: Release, previous: str, *, salted: bool) -> str:
         said = (charge.study, charge.question, charge.kind, charge.loss, reply_digest(release, previous=previous))
         if not salted:
-            return unsalted_head(Charge(*said), sequence=sequence, previous=previous)
+            *_, loss, reply = said
+            return sha256("panbayes entry", sequence, charge.study, charge.question, loss_text(loss), reply, previous)
         committed = commitment(Charge(*said), secret=bytes(32), notes=notes_digest([]), events=FIRST_DIGEST)
         return next_head(committed, sequence=sequence, previous=previous)
 
@@ -93,7 +94,7 @@ def test_every_entry_has_a_secret_of_its_own(tmp_path: Path) -> None:
         with Ledger.read(tmp_path / f"{name}.ledger") as ledger:
             secrets |= {entry.secret for entry in ledger.entries()}
     assert len(secrets) == 16
-    assert {len(secret) for secret in secrets if secret is not None} == {32}
+    assert {len(secret) for secret in secrets} == {32}
 
 
 def test_a_replay_returns_its_old_head(tmp_path: Path) -> None:
@@ -130,12 +131,12 @@ def test_one_entry_is_opened_to_an_auditor_and_the_others_stay_hidden(path: Path
     opened = json.loads(told)
     loss = json.dumps(opened["loss"], separators=(",", ":"), sort_keys=True)
     said = [opened["secret"], opened["study"], opened["question"], loss, opened["reply"], opened["notes"]]
-    assert opened["commitment"] == plain_hash(["panbayes commitment 3", *said, opened["events"]])
-    assert opened["head"] == plain_hash(["panbayes entry 2", 2, opened["commitment"], opened["previous"]])
+    assert opened["commitment"] == plain_hash(["panbayes commitment", *said, opened["events"]])
+    assert opened["head"] == plain_hash(["panbayes entry", 2, opened["commitment"], opened["previous"]])
     with Ledger.read(path) as ledger:
         entries = ledger.entries()
     assert (opened["previous"], opened["head"]) == (entries[0].head, entries[1].head)
-    assert not [e for e in (entries[0], *entries[2:]) if e.secret is None or e.secret.hex() in told or e.reply in told]
+    assert not [e for e in (entries[0], *entries[2:]) if e.secret.hex() in told or e.reply in told]
     lines = panbayes("holder", "ledger", "open", "north", "2", "--state", "state").stdout
     assert f"secret      {opened['secret']}" in lines
     done = panbayes("holder", "ledger", "open", "north", "5", "--state", "state")

@@ -14,7 +14,6 @@ import pytest
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.holder.gate import Gate
 from panbayes.consortium.holder.ledger.attempts import PAUSING, Attempt, dismiss_begun
-from panbayes.consortium.holder.ledger.binding import Earlier, Fingerprint, Stage, keyed_former
 from panbayes.consortium.holder.ledger.chain import Entry
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.transaction import Transaction
@@ -70,12 +69,6 @@ def test_damage_that_hides_from_every_query_shows(path: Path) -> None:
     found = faults(path)
     assert found.startswith("the file is damaged: ")
     assert "; " not in found, "a damaged file is looked into no further"
-
-
-def test_an_entry_with_half_of_what_salts_it_shows(path: Path) -> None:
-    fill(path, 1)
-    edit(path, "UPDATE entries SET notes = NULL WHERE sequence = 2")
-    assert "entry 2: it is neither salted nor unsalted" in faults(path)
 
 
 def test_a_refusal_in_the_place_of_a_reply_shows(path: Path) -> None:
@@ -174,37 +167,6 @@ def test_an_answer_that_was_given_is_no_longer_this_processs_to_dismiss(path: Pa
         beside.write_text(attempt(study()).text(), encoding="utf-8")
         dismiss_begun()
         assert beside.read_text(encoding="utf-8")
-
-
-def test_a_binding_of_the_first_version_gives_way_with_all_it_knew(path: Path) -> None:
-    """Under it nothing was charged: its records are not the ledger's any more."""
-    agreed = study("independent")
-    new = Fingerprint((b"our mark",), stages=(Stage(lambda: Earlier((), (b"ours",))),))
-    theirs = Earlier((), (b"theirs",))
-    with Ledger.open(path, create=True) as ledger:
-        with ledger.transaction() as transaction:
-            stored = keyed_former(transaction.secret("key"), b"theirs")
-            transaction.connection.execute("INSERT INTO bindings VALUES (?, ?)", (agreed.schema.hash, stored))
-            assert transaction.bindings().belonged_to(agreed.schema.hash, Stage(lambda: theirs))
-            transaction.bind(agreed.schema.hash, new)
-        with ledger.transaction(write=False) as transaction:
-            assert transaction.bindings().belongs_to(new)
-            assert not transaction.bindings().belonged_to(agreed.schema.hash, Stage(lambda: theirs))
-            assert list(transaction.connection.execute("SELECT * FROM bindings")) == []
-
-
-def test_a_ledger_of_the_first_version_asks_how_records_were_read_then_only_under_its_own_schema() -> None:
-    def never() -> Earlier:
-        raise AssertionError("the table was read once more for nothing")
-
-    with Ledger.in_memory() as ledger, ledger.transaction() as transaction:
-        stored = keyed_former(transaction.secret("key"), b"then")
-        transaction.connection.execute("INSERT INTO bindings VALUES ('schema', ?)", (stored,))
-        bindings = transaction.bindings()
-    assert bindings.belonged_to("schema", Stage(lambda: Earlier((), (b"now", b"then"))))
-    assert not bindings.belonged_to("schema", Stage(lambda: Earlier((b"then",), (b"now",))))
-    assert not bindings.belonged_to("schema", Stage(Earlier))
-    assert not bindings.belonged_to("another", Stage(never))
 
 
 def test_every_refusal_names_the_question_it_refuses(path: Path) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from panbayes.consortium.protocol.answers import (
-    FormerChoiceAnswer,
     GroupedTablesAnswer,
     ModelAnswer,
     ParentChoiceAnswer,
@@ -21,8 +20,6 @@ from panbayes.consortium.protocol.cells import pack_cells
 from panbayes.consortium.protocol.envelope import Question, Refusal, RefusalCode, Release, Reply, question
 from panbayes.consortium.protocol.queries import (
     Count,
-    FormerCandidate,
-    FormerChoiceQuery,
     GroupedTablesQuery,
     Grouping,
     LinearChoiceQuery,
@@ -50,17 +47,6 @@ TABLES: Final = GroupedTablesQuery("zcdp", "add-remove", GROUPINGS, ((), (0,), (
 SHARED: Final = GroupedTablesQuery(
     "pure", "replace", GROUPINGS, ((0,), (1,), (1, 0), ()), (2, 2, 3, 1), "1/200", radii=(2, 1)
 )
-FORMER_CHOICE: Final = FormerChoiceQuery(
-    "pure",
-    "replace",
-    GROUPINGS,
-    (FormerCandidate((0, 1), 12),),
-    pack_cells(np.array([5, 0, 70_000, 1, 2, 3], dtype=np.int64)),
-    "forest",
-    ((0, 3),),
-    2,
-    "1/20",
-)
 CHOICES: Final = TableChoiceQuery(
     "zcdp",
     "add-remove",
@@ -82,7 +68,6 @@ QUERIES: Final[dict[str, Query]] = {
     "model": MODEL,
     "model-theta": USEFUL,
     "tables": TABLES,
-    "choice": FORMER_CHOICE,
     "choices": CHOICES,
     "choices-target": TARGETED,
     "linear": LINEAR_VOTE,
@@ -105,7 +90,6 @@ REPLIES: Final[dict[str, Reply]] = {
     "release-vote": Release(_ID, 0, HEAD, private=True, answer=ParentChoiceAnswer(Pair(1, (0, 2)))),
     "release-model": Release(_ID, 500, HEAD, private=True, answer=ModelAnswer((Pair(0, ()), Pair(300, (0,))), _SMALL)),
     "release-tables": Release(_ID, None, HEAD, private=True, answer=GroupedTablesAnswer(_SMALL)),
-    "release-choice": Release(_ID, 7, HEAD, private=True, answer=FormerChoiceAnswer((3, 0))),
     "release-choices": Release(_ID, 7, HEAD, private=True, answer=TableChoiceAnswer(300, (3, 0, 70_000))),
     "refusal": Refusal(_ID, "over-budget", "the study grants ε = 1; 1 is spent and this question costs 0.5"),
     "refusal-of-garbage": Refusal("", "malformed", "the message is not MessagePack"),
@@ -183,18 +167,6 @@ queries: st.SearchStrategy[Query] = st.one_of(
         ratios,
         st.none() | positions,
     ),
-    st.builds(
-        FormerChoiceQuery,
-        classes,
-        adjacencies,
-        groupings,
-        st.lists(st.builds(FormerCandidate, axes, whole), min_size=1, max_size=4).map(tuple),
-        counts,
-        st.sampled_from(["forest", "once"]),
-        st.lists(st.tuples(positions, positions), max_size=3).map(tuple),
-        st.integers(1, 10_000),
-        ratios,
-    ),
 )
 questions = st.builds(
     lambda query, study, round_number: question(query, study=study, round_number=round_number),
@@ -209,7 +181,6 @@ answers = st.one_of(
     st.builds(ModelAnswer, st.lists(pairs, max_size=4).map(tuple), counts),
     st.builds(GroupedTablesAnswer, counts),
     st.builds(TableChoiceAnswer, st.integers(0, 100_000), st.lists(st.integers(0, 999_999), max_size=4).map(tuple)),
-    st.builds(FormerChoiceAnswer, st.lists(st.integers(0, 999_999), max_size=4).map(tuple)),
 )
 codes = st.sampled_from(get_args(RefusalCode))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=500)

@@ -57,17 +57,6 @@ QUERIES_ON_THE_WIRE = {
     "vote": ("placed", "degree", "score", "mechanism", "epsilon"),
     "model": ("first", "degree", "theta", "score", "mechanism", "structure_epsilon", "tables_epsilon", "clip"),
     "tables": ("privacy", "adjacency", "groupings", "views", "weights", "loss", "centred", "radii"),
-    "choice": (
-        "privacy",
-        "adjacency",
-        "groupings",
-        "candidates",
-        "expected",
-        "rule",
-        "taken",
-        "picks",
-        "loss",
-    ),
     "choices": (
         "privacy",
         "adjacency",
@@ -88,7 +77,6 @@ ANSWERS_ON_THE_WIRE = {
     "vote": ("pair",),
     "model": ("pairs", "cells"),
     "tables": ("cells",),
-    "choice": ("taken",),
     "choices": ("count", "taken"),
 }
 MESSAGES_ON_THE_WIRE = {
@@ -125,15 +113,13 @@ def test_golden_questions_say_the_same_without_our_types(name: str) -> None:
 
 def test_the_golden_tables_and_candidates_are_where_they_were() -> None:
     """The tables of a query are "views" in the bytes; a candidate is its axes, its penalty and, lately, its price."""
-    tables, choice, choices = (
+    tables, choices = (
         msgspec.msgpack.decode(bytes.fromhex((GOLDEN / f"question-{name}.hex").read_text()))["query"]
-        for name in ("tables", "choice", "choices")
+        for name in ("tables", "choices")
     )
     assert choices["candidates"] == [[[0, 1], 12, 6], [[3, 0, 2], 0, 16], [[3, 0, 2, 1], 70_000, 0]]
     assert choices["counts"] == [[1, 4], [300, 70_000]]
     assert tables["views"] == [list(axes) for axes in examples.TABLES.tables] == [[], [0], [1, 0]]
-    assert choice["candidates"] == [[[0, 1], 12]]
-    assert choice["groupings"] == [[0, []], [300, [0, 1, 0, 2]]]
 
 
 @given(examples.questions)

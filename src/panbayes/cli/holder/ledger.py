@@ -12,7 +12,7 @@ import typer
 from panbayes.cli.arguments import AsJson, LedgerFolder
 from panbayes.cli.help import add_command, new_group
 from panbayes.cli.holder.owned import is_owned, refuse_cap, refuse_resume
-from panbayes.cli.ledger_account import account, facts, failures, unsalted
+from panbayes.cli.ledger_account import account, facts, failures
 from panbayes.cli.text import aligned, emit, plural
 from panbayes.consortium.agent.configuration import HolderFile
 from panbayes.consortium.holder.ledger.cabinet import SUFFIX, Cabinet
@@ -32,11 +32,6 @@ Examples:
     panbayes holder ledger show
     panbayes holder ledger cap north 2.5
 """
-
-UNSUMMED = (
-    " Its register of people was begun by an earlier version: whether somebody is missing from it cannot be told "
-    "before somebody new is put into it (panbayes holder dataset refresh)."
-)
 
 Which = Annotated[
     str | None,
@@ -117,23 +112,20 @@ def verify(
         panbayes holder ledger verify north
     """
     # Imported here: to verify takes all that answers, and the holder's agent shall stay small.
-    from panbayes.consortium.holder.ledger.verify import unsummed
     from panbayes.consortium.holder.ledger.verify import verify as verify_ledger
 
     faults: dict[str, list[str]] = {}
-    told: dict[str, str] = {}
     for path in _chosen(ledger, _folder(state, config)):
         try:
             with Ledger.read(path) as opened:
                 faults[str(path)] = verify_ledger(opened, heads=head or ())
-                told[str(path)] = unsalted(opened.summary().unsalted) + (UNSUMMED if unsummed(opened) else "")
         except LedgerError as error:
             faults[str(path)] = [error.found]
     unsound = [(path, fault) for path, its_faults in faults.items() for fault in its_faults]
     if as_json or not unsound:
         emit(
             {"sound": not unsound, "faults": faults},
-            [f"{path}: every entry, sum, question and reply is as it was written.{told[path]}" for path in faults],
+            [f"{path}: every entry, sum, question and reply is as it was written." for path in faults],
             as_json=as_json,
         )
     if unsound:
@@ -171,7 +163,7 @@ def open_entry(
     previous = entries[entry - 2].head if entry > 1 else before
     data: dict[str, object] = {
         "sequence": found.sequence,
-        "secret": None if found.secret is None else found.secret.hex(),
+        "secret": found.secret.hex(),
         "study": found.study,
         "question": found.question,
         "kind": found.kind,
@@ -183,9 +175,7 @@ def open_entry(
         "previous": previous,
         "head": found.head,
     }
-    said = {name: str(value) for name, value in data.items() if value is not None} | {"loss": loss_text(found.loss)}
-    unsaid = dict.fromkeys(data, "none: unsalted") | {"events": "none: not kept then"}
-    rows = [(name, text) for name, text in (unsaid | said).items()]
+    rows = [(name, str(value)) for name, value in (data | {"loss": loss_text(found.loss)}).items()]
     emit(data, aligned(rows, indent=0), as_json=as_json)
 
 

@@ -106,14 +106,12 @@ class Stage(Generic[QueryType]):
 class Plan:
     """The stages of a study, at most one of a kind, which together cost no more than ``grant``.
 
-    ``otherwise`` is the refusal of a query of any other kind. ``former`` kinds were asked by earlier versions: a holder
-    that answered one then gives the same answer again, and answers nothing new to a study that began so.
+    ``otherwise`` is the refusal of a query of any other kind.
     """
 
     stages: tuple[Stage[Any], ...]
     grant: Loss
     otherwise: str
-    former: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Refuse a plan that would overspend."""
@@ -129,7 +127,7 @@ class Plan:
         for stage in self.stages:
             if stage.kind == kind_of(query):
                 return stage.complaint(query)
-        return None if kind_of(query) in self.former else self.otherwise
+        return self.otherwise
 
     def times(self, kind: str) -> int:
         """Return how many different questions of a kind the study may ask one holder."""

@@ -16,7 +16,6 @@ from panbayes.consortium.post.bodies import decode_study
 from panbayes.consortium.post.letters import LIMITS, Letter, LetterError
 from panbayes.consortium.protocol.codec import MalformedError, decode_question
 from panbayes.consortium.protocol.queries import (
-    FormerChoiceQuery,
     GroupedTablesQuery,
     LinearChoiceQuery,
     ModelQuery,
@@ -63,8 +62,6 @@ def _numbers(query: Query, sizes: Sequence[int]) -> int:
             return cells_of_grouped(query.tables, query.groupings, sizes) or 0
         case TableChoiceQuery():
             return 1 + max(count.tables for count in query.counts)
-        case FormerChoiceQuery():
-            return query.picks
 
 
 class AnswerBounds:

@@ -270,19 +270,13 @@ class Gate:
         Where the asker divides the grant as it goes, it asks one question of a kind in a round.
         """
         study = self._study
-        if any(kind == former or transaction.times(study.hash, former) for former in study.plan.former):
-            raise RefusedError(
-                "not-in-study",
-                "an earlier version of panbayes began this study, and asked otherwise: finish it with that version, or "
-                "have the holders close it (panbayes holder ledger close) and agree on a new one",
-            )
         free = any(stage.loss is None for stage in study.plan.stages)
         if free and any(round_of(data) == number for data in transaction.asked(study.hash, kind)):
             raise RefusedError(
                 "not-in-study",
-                f"another question for {kind} was answered in round {number} of this study, by an earlier version of "
-                "panbayes or on another kind of processor: finish it there, or have the holders close it (panbayes "
-                "holder ledger close) and agree on a new one",
+                f"another question for {kind} was answered in round {number} of this study, on another kind of "
+                "processor: finish it there, or have the holders close it (panbayes holder ledger close) and agree on "
+                "a new one",
             )
 
     def _check_budget(self, transaction: Transaction, kind: str, loss: Loss) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from panbayes.consortium.agreement.limits import MAX_CELLS
 from panbayes.consortium.holder.query_checks import bad
-from panbayes.consortium.protocol.queries import FormerChoiceQuery, GroupedTablesQuery, Grouping, TableChoiceQuery
+from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, TableChoiceQuery
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.loss import Loss
 from panbayes.privacy.losses import CLASSES
@@ -30,7 +30,7 @@ MAX_TABLE_CELLS: Final = 2**20
 """Cells of one table at most."""
 
 
-def loss_of_query(query: GroupedTablesQuery | TableChoiceQuery | FormerChoiceQuery) -> Loss:
+def loss_of_query(query: GroupedTablesQuery | TableChoiceQuery) -> Loss:
     """Return what answering spends."""
     if query.privacy not in CLASSES:
         raise bad("privacy", "a class of privacy that is not known here", f"give one of: {', '.join(CLASSES)}")

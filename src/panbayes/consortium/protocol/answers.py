@@ -48,12 +48,4 @@ class TableChoiceAnswer(_Answer, frozen=True, tag="choices"):
     taken: Annotated[tuple[Annotated[int, Meta(ge=0, lt=1_000_000)], ...], Meta(max_length=100_000)]
 
 
-class FormerChoiceAnswer(_Answer, frozen=True, tag="choice"):
-    """What earlier versions answered: the candidates taken, by their positions, in the order of taking."""
-
-    taken: Annotated[tuple[Annotated[int, Meta(ge=0, lt=1_000_000)], ...], Meta(max_length=10_000)]
-
-
-Answer: TypeAlias = (
-    TablesAnswer | ParentChoiceAnswer | ModelAnswer | GroupedTablesAnswer | TableChoiceAnswer | FormerChoiceAnswer
-)
+Answer: TypeAlias = TablesAnswer | ParentChoiceAnswer | ModelAnswer | GroupedTablesAnswer | TableChoiceAnswer

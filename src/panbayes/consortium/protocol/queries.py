@@ -14,7 +14,6 @@ query                       the holder answers with                   mechanism
                                                                       noise of one radius
 :class:`TableChoiceQuery`   how many tables are worth measuring,      noisy scores, then
                             and which                                 permute-and-flip, exponential
-:class:`FormerChoiceQuery`  nothing new: earlier versions asked it
 =========================== ========================================= =============================
 
 Messages are strict: unknown fields, other types, tags or numbers out of range do not decode. A new kind of query is a
@@ -37,8 +36,6 @@ __all__ = [
     "MEAN_PARTS",
     "AxisNumbers",
     "Count",
-    "FormerCandidate",
-    "FormerChoiceQuery",
     "GroupedTablesQuery",
     "Grouping",
     "LinearChoiceQuery",
@@ -232,35 +229,8 @@ class TableChoiceQuery(_Message, frozen=True, tag="choices", omit_defaults=True)
     target: Position | None = None
 
 
-class FormerCandidate(_Message, frozen=True, array_like=True):
-    """A table that an earlier version offered, and what measuring it costs in accuracy, in records."""
-
-    axes: AxisNumbers
-    penalty: Annotated[int, Meta(ge=0, lt=2**31)]
-
-
-class FormerChoiceQuery(_Message, frozen=True, tag="choice"):
-    """What earlier versions asked instead of :class:`TableChoiceQuery`. Ledgers hold it, so it is read; see there."""
-
-    privacy: Name
-    adjacency: Adjacency
-    groupings: Annotated[tuple[Grouping, ...], Meta(max_length=100_000)]
-    candidates: Annotated[tuple[FormerCandidate, ...], Meta(min_length=1, max_length=1_000_000)]
-    expected: Cells
-    rule: Literal["forest", "once"]
-    taken: Annotated[tuple[tuple[Position, Position], ...], Meta(max_length=10_000)]
-    picks: Annotated[int, Meta(ge=1, le=10_000)]
-    loss: Ratio
-
-
 Query: TypeAlias = (
-    TablesQuery
-    | ParentChoiceQuery
-    | LinearChoiceQuery
-    | ModelQuery
-    | GroupedTablesQuery
-    | TableChoiceQuery
-    | FormerChoiceQuery
+    TablesQuery | ParentChoiceQuery | LinearChoiceQuery | ModelQuery | GroupedTablesQuery | TableChoiceQuery
 )
 
 QueryType = TypeVar("QueryType", bound=Query)

@@ -19,7 +19,7 @@ from panbayes.consortium.agreement.limits import MAX_CELLS, cells_of_grouped, ce
 from panbayes.consortium.agreement.plan import Fixed, Plan, Stage
 from panbayes.consortium.agreement.strategy import Strategy, read_options
 from panbayes.consortium.agreement.terms import Choices, Terms
-from panbayes.consortium.protocol.queries import FormerChoiceQuery, GroupedTablesQuery, Grouping, TableChoiceQuery
+from panbayes.consortium.protocol.queries import GroupedTablesQuery, Grouping, TableChoiceQuery
 from panbayes.errors import InputError
 from panbayes.privacy.adjacency import Adjacency
 from panbayes.privacy.written import MAX_DIGITS
@@ -204,7 +204,6 @@ def _plan(terms: Terms) -> Plan:
         (tables(terms), choices(terms)),
         terms.grant,
         "the study asks for tables of grouped values and for choices among them",
-        former=frozenset({str(FormerChoiceQuery.__struct_config__.tag)}),
     )
 
 

@@ -20,54 +20,20 @@ of the *whole* table, and with all records but one in hand could try the values 
 guarded like the records themselves (mode 0600), and neither key nor digest nor anything computed from them is ever
 released: the hash chain does not cover them.
 
-Marks of ledgers up to version 3 were made in another way (:func:`panbayes.tables.marks.sorted_mark`), and those of the
-first version were bound by one digest per schema, of the schema's hash and the records that were kept. Such ledgers are
-found by what they have, and marked as above when they are next used. It is computed only where no mark of today finds a
-ledger and there is one that has none yet, in *stages*: from the codes of today; from those that versions 2 and 3 gave,
-kept or not, which left blanks around texts and took a word where a number belongs for a value outside the schema
-(:data:`panbayes.tables.encoding.EARLIER`); and from those of the first version
-(:mod:`panbayes.tables.first_reading`). So a table that is read otherwise today opens no fresh account.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 __all__ = [
     "Bindings",
-    "Earlier",
     "Fingerprint",
     "Size",
-    "Stage",
     "keyed",
-    "keyed_earlier",
-    "keyed_former",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """What earlier versions may have known records by: sorted ``marks``, and digests of the first version."""
-
-    marks: tuple[bytes, ...] = field(default=(), repr=False)
-    former: tuple[bytes, ...] = field(default=(), repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Computes what earlier versions may have known records by, in one of several ways.
-
-    ``only_first``: for ledgers of the first version alone, since the table is read whole, as it was then.
-    """
-
-    compute: Callable[[], Earlier]
-    only_first: bool = False
-
-    def __call__(self) -> Earlier:
-        """Compute it."""
-        return self.compute()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +58,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What records are known by: their ``marks``, and the ``stages`` in which earlier versions' marks are computed.
+    """What records are known by: their ``marks``.
 
     The first mark is that of the records that are kept; there is none where nothing can be told. ``unit`` is the column
     of the privacy unit, None where the record is the unit. ``size`` is how many of these there are, with all that this
@@ -102,7 +68,6 @@ class Fingerprint:
 
     marks: tuple[bytes, ...] = field(repr=False)
     unit: str | None = None
-    stages: tuple[Stage, ...] = field(default=(), repr=False, compare=False)
     size: Size | None = field(default=None, repr=False)
 
     @property
@@ -113,16 +78,10 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What a ledger keeps of its records: its key and its marks.
-
-    ``earlier`` are marks of versions 2 and 3, ``former`` digests of the first by schema, where no mark of today stands
-    beside them.
-    """
+    """What a ledger keeps of its records: its key and its marks."""
 
     key: bytes = field(repr=False)
     marks: Collection[bytes] = field(repr=False)
-    earlier: Collection[bytes] = field(default=(), repr=False)
-    former: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     def belongs_to(self, records: Fingerprint) -> bool:
         """Tell whether these are the ledger's records.
@@ -133,28 +92,7 @@ class Bindings:
         """
         return any(hmac.compare_digest(known, keyed(self.key, mark)) for mark in records.marks for known in self.marks)
 
-    def belonged_to(self, schema: str, stage: Stage) -> bool:
-        """Tell whether an earlier version bound the ledger to these records; ``schema`` is the hash of theirs."""
-        bound = self.former.get(schema)
-        if bound is None and (stage.only_first or not self.earlier):
-            return False
-        known = stage()
-        if bound is not None and any(hmac.compare_digest(bound, keyed_former(self.key, one)) for one in known.former):
-            return True
-        marks = [keyed_earlier(self.key, mark) for mark in known.marks]
-        return any(hmac.compare_digest(one, mark) for mark in marks for one in self.earlier)
-
 
 def keyed(key: bytes, mark: bytes) -> bytes:
     """Return what a ledger with this ``key`` stores for a mark."""
-    return hmac.digest(key, b"panbayes mark 4" + mark, "sha256")
-
-
-def keyed_earlier(key: bytes, mark: bytes) -> bytes:
-    """Return what a ledger of version 2 or 3 with this ``key`` stored for a mark."""
-    return hmac.digest(key, b"panbayes mark 2" + mark, "sha256")
-
-
-def keyed_former(key: bytes, former: bytes) -> bytes:
-    """Return what a ledger of the first version with this ``key`` stored for records."""
-    return hmac.digest(key, b"panbayes binding 1" + former, "sha256")
+    return hmac.digest(key, b"panbayes mark" + mark, "sha256")

@@ -121,7 +121,7 @@ class Cabinet:
             bindings = {path: self._look(path, Transaction.bindings, free=free) for path in self.files()}
             ledgers: dict[str, Ledger] = {}
             for holder, (schema, records) in holders.items():
-                path = _bound_to(bindings, schema, records) or self.path(holder)
+                path = _bound_to(bindings, records) or self.path(holder)
                 ledger = on_error.enter_context(Ledger.open(path, create=True))
                 with ledger.transaction() as transaction:
                     transaction.bind(schema, records)
@@ -264,11 +264,9 @@ def _history(transaction: Transaction) -> list[Dataset]:
     return transaction.dataset.history()
 
 
-def _bound_to(bindings: Mapping[Path, Bindings], schema: str, records: Fingerprint) -> Path | None:
+def _bound_to(bindings: Mapping[Path, Bindings], records: Fingerprint) -> Path | None:
     """Return the ledger that is bound to these records; None if there is none."""
     paths = [path for path, bound in bindings.items() if bound.belongs_to(records)]
-    for stage in records.stages:
-        paths = paths or [path for path, bound in bindings.items() if bound.belonged_to(schema, stage)]
     if len(paths) > 1:
         raise LedgerError(
             str(paths[0]),

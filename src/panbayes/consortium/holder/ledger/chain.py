@@ -2,9 +2,9 @@
 
 ::
 
-    head[0]       = SHA-256("panbayes ledger 1", ledger)            ledger: 32 random bytes drawn when it was made
-    commitment[i] = SHA-256("panbayes commitment 3", secret, study, question, loss, reply, notes, events)
-    head[i]       = SHA-256("panbayes entry 2", i, commitment[i], head[i-1])
+    head[0]       = SHA-256("panbayes ledger", ledger)            ledger: 32 random bytes drawn when it was made
+    commitment[i] = SHA-256("panbayes commitment", secret, study, question, loss, reply, notes, events)
+    head[i]       = SHA-256("panbayes entry", i, commitment[i], head[i-1])
 
 ``secret`` are 32 random bytes drawn for this entry alone. ``study`` and ``question`` are the public hashes, ``loss``
 the exact ε with its privacy class, ``reply`` the digest of the reply, ``notes`` the digest of what the holder itself
@@ -22,18 +22,6 @@ open one entry to an auditor (`panbayes holder ledger open`): its secret and all
 An analyst who kept the heads of its releases can ask the holder for commitments and heads
 (`panbayes holder ledger show --json`), recompute the chain, and see that every head it holds is there. A ledger that
 was cut short or restored from a backup no longer contains the heads given out since, and cannot be made to.
-
-**Entries of earlier versions** stay in the chain as they are, since their heads have gone out. Versions 2 to 4 of the
-ledger kept no events::
-
-    commitment[i] = SHA-256("panbayes commitment 2", secret, study, question, loss, reply, notes)
-
-The first version had no secrets::
-
-    head[i] = SHA-256("panbayes entry 1", i, study, question, loss, reply, head[i-1])
-
-Such entries are named as unsalted: who holds heads of that time can still test guesses about the replies between them.
-Nothing can mend that.
 """
 
 from __future__ import annotations
@@ -57,7 +45,6 @@ __all__ = [
     "next_head",
     "reply_digest",
     "sha256",
-    "unsalted_head",
 ]
 
 
@@ -76,30 +63,24 @@ class Charge:
 class Entry(Charge):
     """Charge number ``sequence``, and the ``head`` of the chain after it.
 
-    ``secret`` is what hides the commitment, and ``notes`` the digest of what the holder had written down before; both
-    are None in an entry of the first version, which is unsalted. ``events`` is the digest of what had happened before,
-    None in an entry of a version that kept no events.
+    ``secret`` is what hides the commitment, ``notes`` the digest of what the holder had written down before, and
+    ``events`` that of what had happened before.
     """
 
     sequence: int
     head: str
-    secret: bytes | None = field(default=None, repr=False)
-    notes: str | None = None
-    events: str | None = None
+    secret: bytes = field(repr=False)
+    notes: str
+    events: str
 
     @property
-    def commitment(self) -> str | None:
-        """What the head is computed from beside its place; None in an unsalted entry."""
-        if self.secret is None:
-            return None
-        return commitment(self, secret=self.secret, notes=self.notes or "", events=self.events)
+    def commitment(self) -> str:
+        """What the head is computed from beside its place."""
+        return commitment(self, secret=self.secret, notes=self.notes, events=self.events)
 
     def expected_head(self, previous: str) -> str:
         """Compute the head anew, from the one before."""
-        committed = self.commitment
-        if committed is None:
-            return unsalted_head(self, sequence=self.sequence, previous=previous)
-        return next_head(committed, sequence=self.sequence, previous=previous)
+        return next_head(self.commitment, sequence=self.sequence, previous=previous)
 
 
 def loss_text(loss: Loss) -> str:
@@ -120,7 +101,7 @@ def sha256(*parts: str | int | None) -> str:
 
 def first_head(ledger: bytes) -> str:
     """Return the head of an empty ledger, from its random number."""
-    return sha256("panbayes ledger 1", ledger.hex())
+    return sha256("panbayes ledger", ledger.hex())
 
 
 def reply_digest(release: Release, *, previous: str) -> str:
@@ -128,20 +109,12 @@ def reply_digest(release: Release, *, previous: str) -> str:
     return hashlib.sha256(encode(msgspec.structs.replace(release, ledger=previous))).hexdigest()
 
 
-def commitment(charge: Charge, *, secret: bytes, notes: str, events: str | None) -> str:
-    """Commit to a charge, hidden by its ``secret``; without ``events`` as versions did that kept none."""
+def commitment(charge: Charge, *, secret: bytes, notes: str, events: str) -> str:
+    """Commit to a charge, hidden by its ``secret``."""
     said = (charge.study, charge.question, loss_text(charge.loss), charge.reply)
-    if events is None:
-        return sha256("panbayes commitment 2", secret.hex(), *said, notes)
-    return sha256("panbayes commitment 3", secret.hex(), *said, notes, events)
+    return sha256("panbayes commitment", secret.hex(), *said, notes, events)
 
 
 def next_head(committed: str, *, sequence: int, previous: str) -> str:
     """Return the head after one more entry, from its commitment."""
-    return sha256("panbayes entry 2", sequence, committed, previous)
-
-
-def unsalted_head(charge: Charge, *, sequence: int, previous: str) -> str:
-    """Return the head after an entry of the first version."""
-    said = (charge.study, charge.question, loss_text(charge.loss), charge.reply)
-    return sha256("panbayes entry 1", sequence, *said, previous)
+    return sha256("panbayes entry", sequence, committed, previous)

@@ -86,7 +86,7 @@ class DatasetTable(Rows):
 
     def register(self, people: Sequence[bytes], block: str) -> dict[bytes, str]:
         """Write down that people were seen now; whoever was seen before keeps the block. Return the block of each."""
-        found, sums = self.blocks_of(people), self.kept_sums() or self.sums()
+        found, sums = self.blocks_of(people), self.kept_sums()
         new = [person for person in dict.fromkeys(people) if person not in found]
         statement = "INSERT INTO register (person, block) VALUES (?, ?)"
         self.connection.executemany(statement, [(person, block) for person in new])
@@ -109,11 +109,11 @@ class DatasetTable(Rows):
             found = found.having(block, (person for _, person in people))
         return found
 
-    def kept_sums(self) -> RegisterSums | None:
-        """Return the sums as they are kept beside the register; None where none were ever, as by earlier versions."""
+    def kept_sums(self) -> RegisterSums:
+        """Return the sums as they are kept beside the register."""
         text = self.recorded(_SUMS)
         if text is None:
-            return None
+            return RegisterSums()
         found = read_sums(text)
         if found is None:
             raise self._damaged("the sums of its register are not what panbayes writes")

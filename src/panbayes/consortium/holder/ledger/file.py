@@ -16,10 +16,7 @@ Why these settings:
 * Triggers refuse to change or delete what has been charged. They guard against slips, not against somebody with an
   editor: that is what the hash chain is for.
 
-A ledger of an older version (:mod:`panbayes.consortium.holder.ledger.versions`) is brought to the newest when it is
-opened for use (:func:`connect`), in one transaction: a crash leaves the old version whole. A damaged one is left as it
-is. Who only looks (:func:`connect_reading`) changes nothing: an older ledger is copied into memory and brought to the
-newest there. A newer version is refused, also by a process that had the ledger open before.
+A ledger of another version is refused, also by a process that had the ledger open before.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from panbayes.consortium.holder.ledger import versions
+from panbayes.consortium.holder.ledger.layout import APPLICATION, VERSION, lay_out
 from panbayes.errors import LedgerError
 from panbayes.files import new_file, unfinished_names
 
@@ -59,7 +56,7 @@ def create(path: Path) -> bool:
             # Nobody else knows the file yet: what counts is that it is on disk before it gets its name.
             connection.execute("PRAGMA journal_mode=OFF")
             with _begun(connection, write=True):
-                versions.migrate(connection, secret)
+                lay_out(connection, secret)
     except FileExistsError:
         return False
     except OSError as error:
@@ -77,14 +74,12 @@ def connect(path: Path, *, busy_seconds: float) -> sqlite3.Connection:
     with guarded(path), ExitStack() as on_error:
         connection = _open(path, busy_seconds)
         on_error.callback(connection.close)
-        version = _known_version(connection, path)
+        _check_version(connection, path)
         mode = connection.execute("PRAGMA journal_mode=TRUNCATE").fetchone()[0]
         if mode != "truncate":
             raise LedgerError(str(path), found=f"keeps its journal by {mode}", remedy="close what else has it open")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA fullfsync=ON")
-        if version < versions.newest():
-            _upgrade(connection, path)
         connection.execute("PRAGMA foreign_keys=ON")
         on_error.pop_all()
         return connection
@@ -96,14 +91,7 @@ def connect_reading(path: Path, *, busy_seconds: float) -> sqlite3.Connection:
     with guarded(path), ExitStack() as on_error:
         connection = _open(path, busy_seconds)
         on_error.callback(connection.close)
-        if _known_version(connection, path) < versions.newest():
-            copy = _open()
-            on_error.callback(copy.close)
-            with closing(connection), _begun(connection, write=False):
-                _known_version(connection, path)  # takes the lock, so that the copy need not wait for it
-                connection.backup(copy)
-            _upgrade(copy, path)
-            connection = copy
+        _check_version(connection, path)
         connection.execute("PRAGMA query_only=ON")
         on_error.pop_all()
         return connection
@@ -113,7 +101,7 @@ def connect_memory() -> sqlite3.Connection:
     """Make a ledger that is gone when it is closed. It is always the same one, so that a simulation can be repeated."""
     connection = _open()
     with _begun(connection, write=True):
-        versions.migrate(connection, no_secret)
+        lay_out(connection, no_secret)
     connection.execute("PRAGMA foreign_keys=ON")
     return connection
 
@@ -122,8 +110,7 @@ def connect_memory() -> sqlite3.Connection:
 def atomic(connection: sqlite3.Connection, path: Path | None, *, write: bool) -> Iterator[None]:
     """Run the block as one transaction: all of it is committed, durably, when the block ends well; else none of it."""
     with guarded(path), _begun(connection, write=write):
-        if _known_version(connection, path) < versions.newest():
-            raise _damaged(path)
+        _check_version(connection, path)
         yield
 
 
@@ -216,30 +203,17 @@ def _is_same(one: Path, other: Path) -> bool:
         return False
 
 
-def _known_version(connection: sqlite3.Connection, path: Path | None) -> int:
-    """Return the version of a ledger, or refuse what is none and what is newer."""
-    if connection.execute("PRAGMA application_id").fetchone()[0] != versions.APPLICATION:
+def _check_version(connection: sqlite3.Connection, path: Path | None) -> None:
+    """Refuse what is no ledger, and a ledger of another version."""
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise LedgerError(_name(path), found="is not a ledger, or a damaged one", remedy="give a ledger file")
-    version = versions.version_of(connection)
-    if version > versions.newest():
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != VERSION:
         raise LedgerError(
             _name(path),
-            found=f"is a ledger of version {version}, and this panbayes knows versions up to {versions.newest()}",
-            remedy="use a newer panbayes",
+            found=f"is a ledger of version {version}",
+            remedy=f"this panbayes uses version {VERSION}: use the panbayes that made the ledger",
         )
-    if version < 1:
-        raise _damaged(path)
-    return version
-
-
-def _upgrade(connection: sqlite3.Connection, path: Path) -> None:
-    with _begun(connection, write=True):
-        _known_version(connection, path)  # another process may have brought it here, or further, meanwhile
-        if list(connection.execute("PRAGMA integrity_check(1)")) != [("ok",)]:
-            raise _damaged(path)
-        versions.migrate(connection, secret)
-        if list(connection.execute("PRAGMA foreign_key_check")):
-            raise _damaged(path)
 
 
 def _damaged(path: Path | None) -> LedgerError:

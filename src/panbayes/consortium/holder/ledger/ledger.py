@@ -7,7 +7,7 @@ with the question and the reply it paid for, so that the same question gets the 
 
 All writing goes through :meth:`Ledger.transaction`: either everything in it is on disk when it ends, or nothing of it
 ever happened, whatever kills the process. The file itself is explained in
-:mod:`panbayes.consortium.holder.ledger.file`, its tables in :mod:`panbayes.consortium.holder.ledger.versions`.
+:mod:`panbayes.consortium.holder.ledger.file`, its tables in :mod:`panbayes.consortium.holder.ledger.layout`.
 :meth:`Ledger.in_memory` is a ledger in memory for simulated noise, where nothing is spent because nothing is private.
 """
 
@@ -61,10 +61,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | Path, *, create: bool = False, busy_seconds: float = BUSY_SECONDS) -> Self:
-        """Open the ledger at ``path`` for use; with ``create``, make an empty one if nothing is there.
-
-        A ledger of an older version is brought to the newest.
-        """
+        """Open the ledger at ``path`` for use; with ``create``, make an empty one if nothing is there."""
         file = check_path(path)
         if create and not file.exists():
             ledger_file.create(file)
@@ -72,7 +69,7 @@ class Ledger:
 
     @classmethod
     def read(cls, path: str | Path, *, busy_seconds: float = BUSY_SECONDS) -> Self:
-        """Open the ledger at ``path`` to look at it. The file stays as it is, whatever its version."""
+        """Open the ledger at ``path`` to look at it. The file stays as it is."""
         file = check_path(path)
         connection = ledger_file.connect_reading(file, busy_seconds=busy_seconds)
         return cls(connection, file, busy_seconds=busy_seconds, writable=False)
@@ -272,7 +269,6 @@ class Ledger:
                 sequence,
                 transaction.first(),
                 head,
-                transaction.unsalted(),
                 tuple(transaction.looked().values()),
                 tuple(transaction.failures()),
                 transaction.left_behind(),

@@ -24,8 +24,7 @@ __all__ = ["Promise", "StoredStudy", "promise_of", "read_name", "read_study"]
 Promise: TypeAlias = tuple[str, int | None, str | None]
 """What a loss means: the adjacency, how many records a person may have, and the column that says whose they are.
 
-The last two are None where the unit is the record. The column is "" where it is not known: a ledger of the first
-version did not write it down, and learns it when it is next used under that schema.
+The last two are None where the unit is the record.
 """
 
 

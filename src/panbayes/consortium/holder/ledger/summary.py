@@ -45,7 +45,7 @@ class Spending:
 class Summary:
     """Where a ledger stands: spending per study and in total, the cap, and where the chain begins and ends.
 
-    The first ``unsalted`` entries are of the first version; ``looked`` names the studies without privacy; ``failures``
+    ``looked`` names the studies without privacy; ``failures``
     are the answers that failed since the holder last looked at their study; ``left_behind`` is the file of attempts if
     the ledger was moved without it. ``dataset`` is what was declared, ``blocks`` are its blocks so far, and whether its
     ids were ``renumbered``. What is spent, reserved and left is that of whom it cost most.
@@ -56,7 +56,6 @@ class Summary:
     entries: int
     first: str
     head: str
-    unsalted: int = 0
     looked: tuple[str, ...] = ()
     failures: tuple[Attempt, ...] = ()
     left_behind: Path | None = None

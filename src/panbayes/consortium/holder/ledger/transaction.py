@@ -19,11 +19,11 @@ from panbayes.consortium.holder.ledger.clock import Clock
 from panbayes.consortium.holder.ledger.dataset_table import DatasetTable
 from panbayes.consortium.holder.ledger.declaration import Dataset
 from panbayes.consortium.holder.ledger.event_table import EventTable
+from panbayes.consortium.holder.ledger.layout import Draw, Layout, layout_of
 from panbayes.consortium.holder.ledger.note_table import NoteTable
 from panbayes.consortium.holder.ledger.notes import Note, What
 from panbayes.consortium.holder.ledger.rows import Rows
 from panbayes.consortium.holder.ledger.stored_study import Promise, StoredStudy, read_name, read_study
-from panbayes.consortium.holder.ledger.versions import MARK_VERSION, Draw, Layout, layout_of
 from panbayes.errors import InputError, InternalError, LedgerError
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss
@@ -108,7 +108,7 @@ class Transaction(Rows):
             "SELECT study, question, kind, loss, reply, sequence, head, secret, notes, events"
             " FROM entries ORDER BY sequence"
         )
-        rows = self._rows(query, str, str, str, str, str, int, str, bytes | None, str | None, str | None)
+        rows = self._rows(query, str, str, str, str, str, int, str, bytes, str, str)
         for study, question, kind, loss, *rest in rows:
             yield Entry(study, question, kind, self._loss(loss), *rest)
 
@@ -210,10 +210,6 @@ class Transaction(Rows):
         texts = [note.content for note in self.notes() if note.what == "looked" and note.content is not None]
         return {text: read_name(text, ledger=self._name) for text in texts}
 
-    def unsalted(self) -> int:
-        """Count the entries of the first version, whose heads have no secret."""
-        return sum(count for (count,) in self._rows("SELECT COUNT(*) FROM entries WHERE secret IS NULL", int))
-
     def reserved(self) -> dict[str, Loss]:
         """Return what every study that has begun may come to: its grant, or what it had spent when it was closed."""
         spent, closed = self.spent(), self.closed()
@@ -224,18 +220,7 @@ class Transaction(Rows):
 
     def bindings(self) -> Bindings:
         """Return which records the ledger belongs to."""
-        marks = list(self._rows("SELECT schema, digest, version FROM marks", str, bytes, int))
-        marked = {schema for schema, _, version in marks if version == MARK_VERSION}
-        return Bindings(
-            self.secret("key"),
-            {digest for _, digest, version in marks if version == MARK_VERSION},
-            {digest for schema, digest, version in marks if version != MARK_VERSION and schema not in marked},
-            {
-                schema: digest
-                for schema, digest in self._rows("SELECT schema, digest FROM bindings", str, bytes)
-                if schema not in marked
-            },
-        )
+        return Bindings(self.secret("key"), {digest for (digest,) in self._rows("SELECT digest FROM marks", bytes)})
 
     def layout(self) -> Layout:
         """Return the tables, indices and triggers of the file."""
@@ -278,7 +263,7 @@ class Transaction(Rows):
             )
         unread = placed and not self._marked(schema)
         known = changing or unread or not records.marks or bindings.belongs_to(records)
-        if not (known or any(bindings.belonged_to(schema, stage) for stage in records.stages)):
+        if not known:
             if any(study.schema == schema for study in self.studies()):
                 raise LedgerError(
                     self._name,
@@ -287,15 +272,13 @@ class Transaction(Rows):
                     "records have changed for good, give them a new name and keep this ledger: people in both have "
                     "then spent both; a table that changes is declared (panbayes holder dataset declare)",
                 )
-            self.connection.execute("DELETE FROM bindings WHERE schema = ?", (schema,))
             self.connection.execute("DELETE FROM marks WHERE schema = ?", (schema,))
         if dataset is not None and not changing and placed:
             self._check_size(schema, records.size, dataset)
         key = self.secret("key")
         for mark in records.marks:
             self.connection.execute(
-                "INSERT OR IGNORE INTO marks (schema, digest, version) VALUES (?, ?, ?)",
-                (schema, keyed(key, mark), MARK_VERSION),
+                "INSERT OR IGNORE INTO marks (schema, digest) VALUES (?, ?)", (schema, keyed(key, mark))
             )
         self.connection.execute("INSERT OR IGNORE INTO units (schema, unit) VALUES (?, ?)", (schema, records.unit))
 
@@ -316,8 +299,7 @@ class Transaction(Rows):
 
     def _marked(self, schema: str) -> bool:
         """Tell whether anything is known of the records under a schema's hash."""
-        either = "SELECT schema FROM marks WHERE schema = ? UNION SELECT schema FROM bindings WHERE schema = ?"
-        return self.connection.execute(either, (schema, schema)).fetchone() is not None
+        return self.connection.execute("SELECT 1 FROM marks WHERE schema = ?", (schema,)).fetchone() is not None
 
     def next_entry(self, charge: Charge) -> Entry:
         """Return the entry that the charge will be, with its head: the secret that hides it is drawn here."""

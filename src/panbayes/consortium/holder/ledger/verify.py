@@ -6,7 +6,7 @@ checked                                         so that it shows if somebody
 SQLite's own integrity                          cut or overwrote the file
 its tables, and the triggers on them            took away what guards them, or added something
 numbers 1, 2, 3, … and the newest head          removed entries from the middle or the end
-every head from the entry and the head before   edited, swapped or inserted an entry, salted or not
+every head from the entry and the head before   edited, swapped or inserted an entry
 every note (caps, closed studies), by their     edited, removed or inserted a cap
 digest in each entry and by the newest one
 every event, by its number, its digest, the     edited, removed, inserted or cut off an approval, a stop or
@@ -26,7 +26,7 @@ heads that others received                      restored an older copy, or wrote
 =============================================== =====================================================================
 
 The register is in no chain, for heads must not depend on records: whoever can write to the file can write sums that
-fit. One that an earlier version began has no sums before somebody new is put into it; :func:`unsummed` tells.
+fit.
 
 Only the last needs help from outside: a complete copy of an older ledger is a perfectly good ledger. Ask the analysts
 for the heads that came with their releases.
@@ -41,6 +41,7 @@ from itertools import pairwise
 from panbayes.consortium.holder.handler import handler_of
 from panbayes.consortium.holder.ledger.attempts import PAUSING, read_attempt
 from panbayes.consortium.holder.ledger.chain import Entry, reply_digest
+from panbayes.consortium.holder.ledger.layout import Layout, expected_layout
 from panbayes.consortium.holder.ledger.ledger import Ledger
 from panbayes.consortium.holder.ledger.notes import WHATS, Note, notes_digest
 from panbayes.consortium.holder.ledger.proposal import KIND, read_proposal
@@ -48,7 +49,6 @@ from panbayes.consortium.holder.ledger.stored_study import StoredStudy, read_stu
 from panbayes.consortium.holder.ledger.transaction import Transaction
 from panbayes.consortium.holder.ledger.verify_datasets import charge_faults, note_faults, register_faults
 from panbayes.consortium.holder.ledger.verify_events import event_faults, stranger_faults
-from panbayes.consortium.holder.ledger.versions import Layout, newest_layout
 from panbayes.consortium.protocol.codec import MalformedError, decode_question, decode_reply
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.consortium.protocol.queries import Query
@@ -56,7 +56,7 @@ from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import NOTHING
 from panbayes.privacy.loss import Loss
 
-__all__ = ["unsummed", "verify"]
+__all__ = ["verify"]
 
 
 def verify(ledger: Ledger, *, heads: Iterable[str] = ()) -> list[str]:
@@ -69,12 +69,6 @@ def verify(ledger: Ledger, *, heads: Iterable[str] = ()) -> list[str]:
             return list(_faults(transaction, ledger, heads))
     except InputError as error:
         return [error.found]
-
-
-def unsummed(ledger: Ledger) -> bool:
-    """Tell whether there are people in the register, and no sums by which it would show if some were missing."""
-    with ledger.transaction(write=False) as transaction:
-        return transaction.dataset.kept_sums() is None and bool(transaction.dataset.registered_blocks())
 
 
 def _price(query: Query) -> tuple[str, Loss]:
@@ -107,7 +101,7 @@ def _faults(transaction: Transaction, ledger: Ledger, heads: Iterable[str]) -> I
             return
         yield from (f"{where}: {fault}" for fault in _entry_faults(transaction, entry, head, private=ledger.durable))
         before = [note for note in notes if note.after < number]
-        if entry.notes is not None and entry.notes != notes_digest(before):
+        if entry.notes != notes_digest(before):
             yield f"{where}: a cap or another note before it has been changed, or is missing"
         spent[entry.study] = entry.loss.add(spent.get(entry.study, NOTHING))
         if entry.study not in studies or not spent[entry.study].implies(studies[entry.study].grant):
@@ -146,7 +140,7 @@ def _paused(notes: list[Note], study: str) -> bool:
 
 
 def _layout_faults(found: Layout) -> Iterator[str]:
-    expected = newest_layout()
+    expected = expected_layout()
     for kind, name in sorted({*found, *expected}):
         if (kind, name) not in found:
             yield f"the {kind} {name} is missing: what it guards can be changed by a slip"
@@ -169,8 +163,6 @@ def _note_faults(notes: list[Note], recorded: str | None) -> Iterator[str]:
 def _entry_faults(transaction: Transaction, entry: Entry, previous: str, *, private: bool) -> Iterator[str]:
     if entry.expected_head(previous) != entry.head:
         yield "its head does not follow from it and the one before"
-    if (entry.secret is None) != (entry.notes is None) or (entry.secret is None and entry.events is not None):
-        yield "it is neither salted nor unsalted"
     stored = transaction.stored(entry.question)
     if stored is None:
         yield "its question is missing"
