@@ -7,11 +7,10 @@ function read(text, name = "release") {
   let release;
   try { release = JSON.parse(text); } catch { refuse(name, "is not JSON"); }
   if (release?.kind !== "panbayes release") refuse(name, "is not a release");
-  if (![1, 2].includes(release.version)) refuse(name, `is of version ${release.version}, and this reads 1 and 2`);
+  if (release.version !== 1) refuse(name, `is of version ${release.version}, and this reads version 1`);
   if (!["density", "distinct"].includes(release.statistic)) refuse(name, `is of "${release.statistic}"`);
   if (release.counts.length !== release.sections.length) refuse(name, "has not one count for each section");
-  const { scale, terms } = release.noise; // Version 1 has one number of noises for all counts.
-  return { ...release, noise: { scale, terms: release.counts.map((_, t) => terms[t] ?? terms) } };
+  return release;
 }
 
 // All parts of one state, each once, as one release: counts are added up, and so are the numbers of their noises.

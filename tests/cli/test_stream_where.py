@@ -23,7 +23,7 @@ def test_a_filter_belongs_to_the_state(here: Here, tmp_path: Path) -> None:
     fed = here("stream", "feed", "s", "v.csv", "--column", "user")
     assert fed.stdout.startswith("s: fed; only events where country=DE and age>=500 count; any id counts;")
     info = json.loads(here("stream", "info", "s", "--json").stdout)
-    assert (info["where"], info["version"]) == (["country=DE", "age>=500"], 3)
+    assert info["where"] == ["country=DE", "age>=500"]
     shown = here("stream", "estimate", "s")
     assert "It speaks of users with an event where country=DE and age>=500." in shown.stdout
     again = json.loads(here("stream", "estimate", "s", "--repeat", "--json").stdout)

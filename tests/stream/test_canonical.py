@@ -16,7 +16,7 @@ from panbayes.stream.ids.canonical import canonical, canonical_bytes
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.feeding import batches
 from panbayes.stream.ids.universes.kind import Universe, UniverseSpec
-from panbayes.stream.ids.universes.registry import load_universe, read_universe
+from panbayes.stream.ids.universes.registry import read_universe
 from tests.stream.slots import slots_of
 
 COMPOSED, DECOMPOSED = "Am\u00e9lie", "Ame\u0301lie"
@@ -98,16 +98,6 @@ def test_every_character_that_python_knows_is_in_its_form() -> None:
         bare = shape.format("").encode()
         wanted = [bare if c in space else unicodedata.normalize("NFC", shape.format(c)).encode() for c in letters]
         assert forms([shape.format(c).encode() for c in letters]) == wanted
-
-
-def test_a_list_of_an_older_file_is_read_as_it_was() -> None:
-    """Its hashes are of texts that nobody normalised: an id in another form was a stranger and stays one."""
-    saved = read_universe([DECOMPOSED], sample=None).save()
-    header = saved.header.replace(b',"form":"canonical"', b"")
-    assert header != saved.header
-    old = load_universe(type(saved)(header, saved.table))
-    assert slots(old, [COMPOSED, f" {COMPOSED} ", DECOMPOSED, f"\u00a0{COMPOSED}"]) == [0, 0, -1, -1]
-    assert old.save().header == header
 
 
 def test_random_sequences_are_composed_as_python_composes_them() -> None:

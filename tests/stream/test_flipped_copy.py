@@ -35,7 +35,8 @@ TWO = FlippedCopies.plan(2, "1/2")
 GOLDEN = (
     b'{"kind":"panbayes flipped copy","version":1,"users":"the integers 0 to 69","entries":70,"parts":1,'
     b'"init":1073741824,"update":3221225472,"flip":1155092543,"out_of":4294967296,"epsilon":"3","eta":"1","turn":2,'
-    b'"private":true,"bits":"AQAAAAAAAIA/AAAAAAAAAA=="}'
+    b'"private":true,"bits":"AQAAAAAAAIA/AAAAAAAAAA==",'
+    b'"universe":"00","spread":[],"size":70,"forget":4294967296,"where":[],"site":"00112233445566778899aabbccddeeff"}'
 )
 
 

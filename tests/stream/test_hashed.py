@@ -31,14 +31,12 @@ from panbayes.stream.setup import StreamSetup, configure
 from panbayes.stream.state.coins import seeded_coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.memory import MemoryStore
-from panbayes.stream.state.release_count import ReleaseCount
 from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.statistics.methods.distinct import Distinct
-from panbayes.stream.statistics.methods.statistic import Answer, Released
+from panbayes.stream.statistics.methods.statistic import Answer
 from panbayes.stream.stream_estimator import StreamEstimator
 from tests.stream.slots import slots_of
 
-GOLDEN = Path(__file__).parent / "golden" / "hashed-setup"
 KEY = bytes(range(16))
 FINE = HashedUniverse(1, 1 << 39, 1 << 39, KEY)
 """So many cells that different ids never share one here."""
@@ -261,21 +259,6 @@ def test_what_a_file_cannot_say() -> None:
         StreamSetup(setup.universe, setup.calibration, Density())
     with pytest.raises(ValueError, match="hashed where"):
         StreamSetup(configure(1000, epsilon=1).universe, setup.calibration, Distinct())
-
-
-def test_a_setup_of_version_2_means_the_same() -> None:
-    """The header of a state file, the cells of some ids and what a release says, as they were first written."""
-    facts = json.loads(GOLDEN.with_suffix(".facts").read_text(encoding="utf-8"))
-    setup = load_setup(Saved(facts["header"].encode()))
-    assert save_setup(setup).header.decode() == facts["header"]
-    assert slots(setup.universe, facts["texts"]) == facts["text_slots"]
-    assert slots(setup.universe, np.array(facts["integers"])) == facts["integer_slots"]
-    count = ReleaseCount.from_bytes(facts["release"].encode())
-    assert count.to_bytes().decode() == facts["release"]
-    assert count.last is not None
-    release = Released(count.last, fresh=False, left=count.left, private=True)
-    answer = Distinct().answer(setup.calibration, setup.universe, release, confidence=0.95)
-    assert [answer.users, answer.low, answer.high] == facts["answer"]
 
 
 @pytest.mark.parametrize(

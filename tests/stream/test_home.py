@@ -22,7 +22,6 @@ from panbayes.stream.state.home import Home, home_of
 from panbayes.stream.state.inspection import inspect_state
 from panbayes.stream.state.move import move_state
 from tests.effort import often
-from tests.stream.test_golden_states import unpack
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -135,24 +134,6 @@ def test_the_number_of_a_device_is_no_id_of_a_file_system(state: Path, monkeypat
 
     monkeypatch.setattr(os, "fstatvfs", lambda _: Found)
     assert home(state).system == 0
-
-
-def test_a_state_of_version_1_has_no_home_and_gets_one_by_a_move(tmp_path: Path) -> None:
-    path, facts = unpack("integers", tmp_path)
-    copied = tmp_path / "copy"
-    shutil.copy2(path, copied)
-    assert "cannot be told" in inspect_state(copied).copies
-    before = path.read_bytes()
-    move_state(path, tmp_path / "new")
-    assert not path.exists()
-    assert "by its inode" in inspect_state(tmp_path / "new").copies
-    after = (tmp_path / "new").read_bytes()
-    assert (before[:16], before[20 : ENTRIES - 8192]) == (after[:16], after[20 : ENTRIES - 8192])
-    assert before[ENTRIES:] == after[ENTRIES:]
-    with DensityEstimator.open(tmp_path / "new") as estimator:
-        last = estimator.last()
-        assert last is not None
-        assert (last.statistic, last.releases_left) == (facts["statistic"], facts["releases_left"])
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
@@ -28,12 +27,10 @@ from panbayes.stream.ids.part import Part, noises, parse_part
 from panbayes.stream.ids.records import Records
 from panbayes.stream.ids.universes.grouped import GroupedUniverse, parse_groups
 from panbayes.stream.ids.universes.hashed import HashedUniverse
-from panbayes.stream.ids.universes.kind import Saved
 from panbayes.stream.release import combine
 from panbayes.stream.saved_setup import digest_of, entries_bytes, load_setup, save_setup
 from panbayes.stream.setup import StreamSetup, configure, configure_groups, configure_hashed, with_rules
 from panbayes.stream.state.inspection import inspect_state
-from panbayes.stream.state.layout import HEADER_BYTES, read_header
 from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.statistics.methods.distinct import tier_design
 from panbayes.stream.statistics.methods.statistic import Answer
@@ -425,11 +422,8 @@ def test_impossible_setups_cannot_be_built() -> None:
     users = setup.universe
     assert isinstance(users, HashedUniverse)
     plain, calibration = replace(setup.part, stretches=False), replace(setup.calibration, terms=())
-    even = replace(users, cells=users.cells // 256 * 256, of=users.cells // 256 * 256)
-    assert replace(setup, universe=even, part=plain, calibration=calibration).entries == even.entries // 4
-    uneven = replace(users, cells=even.cells + 64, of=even.of + 64)
-    with pytest.raises(ValueError, match="whole words of every tier"):
-        replace(setup, universe=uneven, part=plain, calibration=calibration)
+    with pytest.raises(ValueError, match="a stretch where there are several sections"):
+        replace(setup, part=plain, calibration=calibration)
     one = hashed_setup(4, expect=1000)
     assert one.part is not None
     assert not one.part.stretches
@@ -450,36 +444,16 @@ def test_a_part_gives_no_estimate_and_spends_nothing_for_asking() -> None:
         assert "part 2 of 4" in repr(counter)
 
 
-@pytest.mark.parametrize(("expect", "version"), [(1000, 4), (None, 5)])
-def test_a_part_in_a_file_has_the_version_it_needs_and_a_whole_is_what_it_was(
-    tmp_path: Path, expect: int | None, version: int
-) -> None:
+@pytest.mark.parametrize("expect", [1000, None])
+def test_a_part_in_a_file_is_the_part_it_was(tmp_path: Path, expect: int | None) -> None:
     place = tmp_path / "visits.2.state"
     with DistinctCounter.create(place, epsilon=1, part="2/4", key=KEY, expect=expect) as counter:
         counter.update(PEOPLE)
         setup = counter.setup
-    assert read_header(place.read_bytes()[:HEADER_BYTES], path=place)[0] == version
-    found = inspect_state(place)
-    assert (found.version, found.setup.part) == (version, setup.part)
+    assert inspect_state(place).setup.part == setup.part
     with DistinctCounter.open(place) as counter:
         counter.add("somebody")
         assert counter.release().part == 2
-    whole = tmp_path / "whole.state"
-    DistinctCounter.create(whole, epsilon=1).close()
-    assert inspect_state(whole).version == 3
-
-
-@pytest.mark.parametrize("version", [4, 5])
-def test_a_part_of_an_older_version_is_read_for_ever(version: int) -> None:
-    golden = Path(__file__).parent / f"golden{version}"
-    facts = json.loads((golden / "part.json").read_text(encoding="utf-8"))
-    setup = load_setup(Saved(facts["header"].encode()))
-    assert save_setup(setup).header.decode() == facts["header"]
-    assert setup.part == Part(facts["number"], facts["of"], bytes.fromhex(facts["key"]), stretches=version > 4)
-    assert (setup.entries, digest_of(setup)) == (facts["entries"], facts["digest"])
-    with Marking(setup) as estimator:
-        estimator.update(PEOPLE)
-        assert np.flatnonzero(estimator.entries()).tolist() == facts["marked"]
 
 
 def test_a_rule_belongs_to_a_part_too() -> None:

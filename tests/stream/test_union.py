@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -54,6 +55,9 @@ def copy_of(bits: NDArray[np.bool_], *, init: float, update: float, flip: float,
         universe="0" * 64,
         spread=() if spread is None else (spread,),
         size=bits.size if spread is None else None,
+        forget=0,
+        where=(),
+        site=secrets.token_hex(16),
     )
 
 
@@ -179,7 +183,6 @@ def test_copies_that_cannot_be_united_are_refused_by_name() -> None:
     first, second = looks(), looks()
     with StreamEstimator(1000, Density(), epsilon=8, flipped=FlippedCopies.plan(1, 2)) as known:
         other = known.look()
-    old = replace(second, universe=None, spread=(), size=None, site=None)
     for wrong, said in (
         (looks(key="ff" * 16), "b.copy: is of another key than the first"),
         (looks(expect=2000), "b.copy: has 2,048 entries, and the first 1,024"),
@@ -189,10 +192,9 @@ def test_copies_that_cannot_be_united_are_refused_by_name() -> None:
         (replace(second, private=False), "b.copy: was made with simulated coins"),
         (looks(window=Window(half_life=3)), "b.copy: is of a state that forgets"),
         (other, "b.copy: has 1,000 entries"),
-        (old, "b.copy: does not say by which key"),
         (first, "b.copy: is of the same site as a.copy"),
         (replace(second, site=first.site), "b.copy: is of the same site as a.copy"),
-        (replace(first, site=None), "b.copy: has the same bits as a.copy"),
+        (replace(first, site="0" * 32), "b.copy: has the same bits as a.copy"),
     ):
         with pytest.raises(InputError, match=said):
             union([first, wrong], names=["a.copy", "b.copy"])
@@ -221,7 +223,7 @@ def test_two_copies_of_one_site_are_refused_however_they_were_flipped(tmp_path: 
         third, setup = other.look(), other.setup
         with pytest.raises(InputError, match="copy 3: is of the same site as copy 2"):
             union([copies[0], third, other.look()])
-    assert union([copies[0], third]).told_apart
+    assert union([copies[0], third]).sites == 2
     # One setup may be used for several states.
     for name in ("c", "d"):
         with DistinctCounter.start(tmp_path / name, setup) as site:
@@ -229,55 +231,16 @@ def test_two_copies_of_one_site_are_refused_however_they_were_flipped(tmp_path: 
     assert union([third, *copies[2:]]).sites == 3
 
 
-def test_a_state_of_an_older_panbayes_has_no_site_and_its_copies_say_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as older:
-        older.setattr("panbayes.stream.state.release_count.secrets.token_hex", lambda _: None)
-        older.setattr("panbayes.stream.state.layout.VERSION", 3)
-        DistinctCounter.create(
-            tmp_path / "old", epsilon=8, expect=1000, key=KEY, flipped=FlippedCopies.plan(1, 2)
-        ).close()
-    with DistinctCounter.open(tmp_path / "old") as site:
-        site.update(range(500))
-        assert site.look().site is None
-    place = tmp_path / "new"
-    DistinctCounter.create(place, epsilon=8, expect=1000, key=KEY, flipped=FlippedCopies.plan(1, 2)).close()
-    with place.open("r+b") as file:
-        file.seek(16)
-        file.write(bytes([4]))
-    with pytest.raises(InputError, match="is not possible"):
-        DistinctCounter.open(place)
-
-
-def test_of_copies_that_do_not_say_their_site_it_is_said_that_nobody_can_tell(here: Here, tmp_path: Path) -> None:
-    first, second = looks(), looks()
-    for name, copy in (("a", first), ("b", replace(second, site=None)), ("c", second)):
-        (tmp_path / name).write_bytes(copy.to_bytes())
-    assert union([first, second]).told_apart
-    assert not union([first, replace(second, site=None)]).told_apart
-    assert "it cannot be told of which site it is" in here("stream", "union", "a", "b").stdout
-    assert "cannot be told" not in here("stream", "union", "a", "c").stdout
-
-
-def test_a_copy_of_an_older_version_is_written_as_it_was_and_version_3_has_all() -> None:
+def test_what_is_no_copy_of_a_site_is_refused() -> None:
     copy = looks()
     told = json.loads(copy.to_bytes())
-    assert (told["version"], told["parts"], told["spread"], told["size"]) == (3, 1, [1024], None)
+    assert (told["version"], told["parts"], told["spread"], told["size"]) == (1, 1, [1024], None)
     assert FlippedCopy.from_bytes(copy.to_bytes()).site == copy.site == told["site"]
-    older = replace(copy, site=None)
-    assert json.loads(older.to_bytes())["version"] == 2
-    assert "site" not in json.loads(older.to_bytes())
-    assert FlippedCopy.from_bytes(older.to_bytes()).site is None
-    old = replace(older, universe=None, spread=(), size=None)
-    assert json.loads(old.to_bytes())["version"] == 1
-    assert "universe" not in json.loads(old.to_bytes())
     wrong: list[dict[str, object]] = [
         {"spread": []},
         {"spread": [10]},
         {"size": 5},
         {"version": 2},
-        {"version": 4},
         {"universe": 1},
         {"site": "0" * 31},
         {"site": "G" * 32},

@@ -20,7 +20,7 @@ import base64
 import binascii
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -93,30 +93,16 @@ class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turn: int
     private: bool
     bits: str
-
-
-class _Version(msgspec.Struct, frozen=True):
-    version: int
-
-
-class _LaterForm(_Form, frozen=True, forbid_unknown_fields=True):
-    """A copy as it is written since version 2: it says which states it can be united with."""
-
     universe: str
     spread: tuple[int, ...]
     size: int | None
     forget: int
     where: tuple[str, ...]
-
-
-class _SiteForm(_LaterForm, frozen=True, forbid_unknown_fields=True):
-    """A copy as it is written since version 3: it says of which site it is."""
-
     site: str
 
 
-_FORMS: Final = {1: _Form, 2: _LaterForm, 3: _SiteForm}
-_KIND = "panbayes flipped copy"
+_KIND: Final = "panbayes flipped copy"
+_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,10 +112,9 @@ class FlippedCopy:
     ``users`` says whose, ``entries`` how many, in ``sections`` of equal size. A bit was 1 with the chance ``init`` or
     ``update`` out of 2³². ``epsilon`` is the total E of the stream, of which this copy took ``eta`` of ρ; ``turn`` is
     the number of periods that were over. ``private`` is false if coins were simulated. ``universe`` is a digest of
-    whose entry is which (``None`` in copies of version 1, which do not say); hashed users of each section fall as
-    densely as if all were spread over ``spread`` cells, known ones are ``size``; ``forget`` is the chance out of 2³² of
-    an entry to be drawn anew at a turn, and ``where`` which events count. ``site`` tells the state from all others; it
-    was drawn at random when the state began (``None`` in copies of versions 1 and 2, which do not say).
+    whose entry is which; hashed users of each section fall as densely as if all were spread over ``spread`` cells,
+    known ones are ``size``; ``forget`` is the chance out of 2³² of an entry to be drawn anew at a turn, and ``where``
+    which events count. ``site`` tells the state from all others; it was drawn at random when the state began.
 
     >>> from panbayes import Density, StreamEstimator
     >>> with StreamEstimator(1_000, Density(), epsilon=2, flipped=FlippedCopies.plan(1, 0.5)) as estimator:
@@ -149,12 +134,12 @@ class FlippedCopy:
     turn: int
     private: bool
     bits: NDArray[np.uint8]
-    universe: str | None = None
-    spread: tuple[int, ...] = ()
-    size: int | None = None
-    forget: int = 0
-    where: tuple[str, ...] = ()
-    site: str | None = None
+    universe: str
+    spread: tuple[int, ...]
+    size: int | None
+    forget: int
+    where: tuple[str, ...]
+    site: str
 
     def __post_init__(self) -> None:
         """Refuse what is no copy of a state."""
@@ -162,14 +147,14 @@ class FlippedCopy:
             raise ValueError("a copy has as many bits as there are entries")
         if not 0 < self.flip < COIN // 2 or not 0 < self.init < self.update < COIN or self.turn < 0:
             raise ValueError("the probabilities of a copy are not those of one")
-        if self.universe is not None and (len(self.spread) == self.sections) is not (self.size is None):
+        if (len(self.spread) == self.sections) is not (self.size is None):
             raise ValueError("users are known, or spread over cells")
         if any(spread < max(3, self.entries // self.sections) for spread in self.spread):
             raise ValueError("users are spread over the cells of a section, or over more")
         if self.size is not None and self.size < self.entries:
             raise ValueError("every entry has a user")
-        if self.site is not None and (self.universe is None or not is_site(self.site)):
-            raise ValueError("a site has 32 hexadecimal digits, and a key")
+        if not is_site(self.site):
+            raise ValueError("a site has 32 hexadecimal digits")
 
     @property
     def chances(self) -> tuple[float, float]:
@@ -198,7 +183,7 @@ class FlippedCopy:
         """Write the copy as JSON."""
         form = _Form(
             kind=_KIND,
-            version=1,
+            version=_VERSION,
             users=self.users,
             entries=self.entries,
             parts=self.sections,
@@ -211,49 +196,42 @@ class FlippedCopy:
             turn=self.turn,
             private=self.private,
             bits=base64.b64encode(self.bits.tobytes()).decode("ascii"),
-        )
-        if self.universe is None:
-            return msgspec.json.encode(form)
-        later = _LaterForm(
-            **{**msgspec.structs.asdict(form), "version": 2},
             universe=self.universe,
             spread=self.spread,
             size=self.size,
             forget=self.forget,
             where=self.where,
+            site=self.site,
         )
-        if self.site is None:
-            return msgspec.json.encode(later)
-        return msgspec.json.encode(_SiteForm(**{**msgspec.structs.asdict(later), "version": 3}, site=self.site))
+        return msgspec.json.encode(form)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, name: str = "copy") -> FlippedCopy:
         """Read what :meth:`to_bytes` wrote; ``name`` is what an error calls it."""
         try:
-            version = msgspec.json.decode(data, type=_Version).version
-            form = msgspec.json.decode(data, type=_FORMS.get(version, _Form))
+            form = msgspec.json.decode(data, type=_Form)
             bits = np.frombuffer(base64.b64decode(form.bits, validate=True), dtype=np.uint8)
             epsilon, eta = (parse_ratio(text, digits=2 * MAX_DIGITS) for text in (form.epsilon, form.eta))
-            if (
-                form.kind != _KIND
-                or form.version not in _FORMS
-                or form.out_of != COIN
-                or epsilon is None
-                or eta is None
-            ):
+            if (form.kind, form.version, form.out_of) != (_KIND, _VERSION, COIN) or epsilon is None or eta is None:
                 raise ValueError("another kind of file")
-            shape = (form.users, form.entries, form.parts, form.init, form.update, form.flip)
-            copy = cls(*shape, epsilon, eta, form.turn, form.private, bits)
-            if not isinstance(form, _LaterForm):
-                return copy
-            return replace(
-                copy,
+            return cls(
+                users=form.users,
+                entries=form.entries,
+                sections=form.parts,
+                init=form.init,
+                update=form.update,
+                flip=form.flip,
+                epsilon=epsilon,
+                eta=eta,
+                turn=form.turn,
+                private=form.private,
+                bits=bits,
                 universe=form.universe,
                 spread=form.spread,
                 size=form.size,
                 forget=form.forget,
                 where=form.where,
-                site=form.site if isinstance(form, _SiteForm) else None,
+                site=form.site,
             )
         except (ValueError, msgspec.MsgspecError, binascii.Error):
             raise InputError(

@@ -17,7 +17,7 @@ from typing import NoReturn, Self
 
 from panbayes.dp.noise import Noise
 from panbayes.dp.secure import SecureNoise
-from panbayes.errors import InputError
+from panbayes.errors import InputError, InternalError
 from panbayes.stream.flipped_copy import FlippedCopy, flip_chance
 from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.records import Records
@@ -191,6 +191,8 @@ class PrivateStream(ABC):
         def step(count: ReleaseCount, entries: Entries) -> ReleaseCount:
             if count.flipped == calibration.flipped:
                 raise InputError("flipped", found="every planned copy was handed over", remedy="use one of those")
+            if count.site is None:
+                raise InternalError("a state that hands over copies has no site")
             chance = flip_chance(calibration.eta)
             made.append(
                 FlippedCopy(

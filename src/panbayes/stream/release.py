@@ -38,6 +38,7 @@ from panbayes.stream.turns import half_life_of
 __all__ = ["Section", "StreamRelease", "combine"]
 
 _KIND: Final = "panbayes release"
+_VERSION: Final = 1
 _MOST_SPREAD: Final = MAX_UNIVERSE * MOST_PANELS << 40
 _LARGEST: Final = 1 << 53
 
@@ -62,10 +63,10 @@ class _Law(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The noise of the counts; since version 2 each has ``terms`` of its own, where parts are stretches."""
+    """The noise of the counts: each is the sum of so many ``terms``."""
 
     scale: str
-    terms: int | tuple[int, ...]
+    terms: tuple[int, ...]
 
 
 class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,7 +105,7 @@ class StreamRelease:
     groups, if there are any. An entry has the level j, which counts ``scores[j]``, with the chance ``init[j]`` without
     and ``update[j]`` with a user, out of 2³²; at every turn it is drawn anew with the chance ``forget`` out of 2³².
     ``noise_scale`` is σ of the two-sided geometric noise. The state has ``parts``; this release is that of number
-    ``part``, or of all of them; they are ``stretches`` or go round. ``turn`` is how many periods had ended, ``period``
+    ``part``, or of all of them. ``turn`` is how many periods had ended, ``period``
     that of the clock, and the release was ``number`` of ``releases``. ``epsilon`` is E, for ``scope``; ``private`` is
     false if coins or noise were simulated. ``fresh`` is false for one that was made before; it is not written.
 
@@ -129,7 +130,6 @@ class StreamRelease:
     forget: int = 0
     part: int | None = None
     parts: int = 1
-    stretches: bool = False
     turn: int = 0
     period: int | None = None
     number: int
@@ -167,8 +167,8 @@ class StreamRelease:
     def _check_sections(self) -> None:
         cells, spread = self.sections[0].cells, [section.spread for section in self.sections]
         whole = len(self.sections) * cells
-        if self.stretches and (whole == cells or self.parts == 1 or cells % 64 or whole // 64 < self.parts):
-            raise ValueError("stretches are of whole words, of several sections")
+        if self.stretches and (cells % 64 or whole // 64 < self.parts):
+            raise ValueError("stretches are of whole words")
         if not (1 if self.stretches else self.parts) <= cells <= MAX_UNIVERSE:
             raise ValueError("a section has an entry in every part")
         if self.statistic == "density":
@@ -188,6 +188,11 @@ class StreamRelease:
     def releases_left(self) -> int:
         """How many more were planned."""
         return self.releases - self.number
+
+    @property
+    def stretches(self) -> bool:
+        """Whether parts are stretches of the entries, as they are of several sections; else entries go round."""
+        return self.parts > 1 and len(self.sections) > 1
 
     @property
     def noise_terms(self) -> tuple[int, ...]:
@@ -242,7 +247,7 @@ class StreamRelease:
         """Write the release as JSON."""
         form = _Form(
             kind=_KIND,
-            version=2 if self.stretches else 1,
+            version=_VERSION,
             stream=self.stream,
             about=self.about,
             where=self.where,
@@ -251,7 +256,7 @@ class StreamRelease:
             by=self.by,
             sections=self.sections,
             law=_Law(self.scores, self.init, self.update, COIN),
-            noise=_Noise(str(self.noise_scale), self.noise_terms if self.stretches else self.noise_terms[0]),
+            noise=_Noise(str(self.noise_scale), self.noise_terms),
             forget=self.forget,
             part=self.part,
             parts=self.parts,
@@ -288,7 +293,6 @@ class StreamRelease:
                 forget=form.forget,
                 part=form.part,
                 parts=form.parts,
-                stretches=form.version == 2,
                 turn=form.turn,
                 period=form.period,
                 number=form.number,
@@ -298,8 +302,8 @@ class StreamRelease:
                 scope=form.scope,
                 private=form.private,
             )
-            known = form.kind == _KIND and form.version in (1, 2) and form.law.out_of == COIN
-            if not known or form.noise.terms != (found.noise_terms if found.stretches else found.noise_terms[0]):
+            known = (form.kind, form.version, form.law.out_of) == (_KIND, _VERSION, COIN)
+            if not known or form.noise.terms != found.noise_terms:
                 raise ValueError("another kind of file")
         except (ValueError, msgspec.MsgspecError):
             raise InputError(

@@ -56,7 +56,6 @@ def release_of(setup: StreamSetup, count: ReleaseCount, *, fresh: bool, private:
         forget=setup.forget,
         part=None if setup.part is None else setup.part.number,
         parts=calibration.parts,
-        stretches=setup.part is not None and setup.part.stretches,
         turn=count.turn,
         period=None if setup.forget else count.period,
         number=calibration.releases - count.left,

@@ -105,13 +105,9 @@ class StreamSetup:
             raise ValueError("densities and distinct users are counted in parts, without flipped copies")
         if isinstance(cells, HashedUniverse) and cells.key != part.key:
             raise ValueError("parts have the key of the hash")
-        if part.stretches:
-            if users.sections == 1 or users.entries // 64 < part.of:
-                raise ValueError("a part is a stretch of whole words where there are several sections")
-            return
-        if isinstance(cells, HashedUniverse) and cells.cells % (64 * part.of):
-            raise ValueError("parts that go round have whole words of every tier")
-        if users.entries < part.of:
+        if part.stretches is not (users.sections > 1):
+            raise ValueError("a part is a stretch where there are several sections, and nowhere else")
+        if users.entries // (64 if part.stretches else 1) < part.of:
             raise ValueError("every part has an entry")
 
     @property

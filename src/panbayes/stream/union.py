@@ -54,8 +54,7 @@ class UnionEstimate:
     They are between ``low`` and ``high`` with probability ``confidence``, as measured; ``high`` is None where no number
     is too large. ``relative_error`` is the predicted standard error as a part of ``users``; ``universe`` is how many
     there could be, if known. ``epsilon`` is what a user of all sites loses, over one look at each, all releases and
-    copies. ``private`` is false if coins were simulated. ``told_apart`` says that every copy names its site, so that
-    two of one would have been refused.
+    copies. ``private`` is false if coins were simulated.
 
     >>> UnionEstimate(1000, 940, 1061, 0.95, 0.031, 2, None, Fraction(4), True)
     UnionEstimate
@@ -74,7 +73,6 @@ class UnionEstimate:
     universe: int | None
     epsilon: Fraction
     private: bool
-    told_apart: bool = True
 
     @property
     def error(self) -> str:
@@ -150,16 +148,11 @@ def union(copies: Iterable[FlippedCopy], *, names: Iterable[str] = (), confidenc
         universe=first.size,
         epsilon=sum((one.epsilon for one in given), Fraction(0)),
         private=all(one.private for one in given),
-        told_apart=all(one.site is not None for one in given),
     )
 
 
 def _check_kin(first: FlippedCopy, one: FlippedCopy, name: str) -> None:
     """Refuse a copy that cannot be united with another."""
-    if one.universe is None:
-        raise InputError(
-            name, found="does not say by which key: an earlier panbayes wrote it", remedy="make a new state and copy"
-        )
     if 0 < one.forget < COIN:
         raise InputError(name, found="is of a state that forgets", remedy="unite states without a half-life")
     differs = (
@@ -181,7 +174,7 @@ def _check_sites(given: list[FlippedCopy], called: list[str]) -> None:
     """Refuse two copies of one site: the product takes their coins for independent, and the state's are the same."""
     for place, one in enumerate(given):
         for earlier in range(place):
-            if one.site is not None and one.site == given[earlier].site:
+            if one.site == given[earlier].site:
                 found = f"is of the same site as {called[earlier]}"
             elif np.array_equal(given[earlier].bits, one.bits):
                 found = f"has the same bits as {called[earlier]}"

@@ -28,7 +28,7 @@ def facts_of(setup: StreamSetup) -> dict[str, object]:
     """Return what is public, as JSON can say it."""
     from panbayes.stream.ids.universes.grouped import GroupedUniverse
     from panbayes.stream.ids.universes.hashed import HashedUniverse
-    from panbayes.stream.state.layout import version_of
+    from panbayes.stream.state.layout import VERSION
 
     calibration, users = setup.calibration, setup.universe
     own: dict[str, object] = {"rmse": setup.error()}
@@ -40,7 +40,7 @@ def facts_of(setup: StreamSetup) -> dict[str, object]:
         own = {"relative_error": setup.error(), "tiers": users.tiers, "cells": users.cells, "of_cells": users.of}
         own |= {"key": users.key.hex(), "ipv6": users.ipv6 or None, "panels": users.panels, "panel": users.panel}
     return {
-        "version": version_of(setup),
+        "version": VERSION,
         "universe": known_users(setup),
         "universe_kind": users.describe(),
         "sample": users.entries,

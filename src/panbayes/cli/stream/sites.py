@@ -55,11 +55,6 @@ def union(
         raise InputError("--confidence", found=f"found {confidence}", remedy="give a number between 0 and 1")
     found = unite([_read(path) for path in copies], names=[str(path) for path in copies], confidence=confidence)
     notes = ["The interval is of measured coverage. Who came to several sites counts once, and loses at each."]
-    if not found.told_apart:
-        notes.append(
-            "A panbayes before this one made one of these copies, and it cannot be told of which site it is: two of "
-            "one site would make the estimate wrong."
-        )
     if found.relative_error >= USELESS:
         notes.append(
             "This union is useless: its error is as large as the number itself. See: panbayes stream plan --sites"

@@ -354,7 +354,6 @@ def info(state: State, as_json: AsJson = False) -> None:
         {
             "state": str(state),
             **facts_of(found.setup),
-            "version": found.version,
             "releases_left": found.left,
             "copies": found.copies,
             "period": found.turns,

@@ -4,7 +4,7 @@ The entries of a state fall into sections (:attr:`~panbayes.stream.ids.universes
 release has a count each. Where there is one section, its entries *go round*: part J of P has those whose number is
 J − 1 modulo P, and entry n of the whole is entry ⌊n/P⌋ of its part. Where there are several, every part has a
 *stretch*: part J of P has the words (of 64 entries) from ⌊(J − 1)W/P⌋ to ⌊JW/P⌋ of all W, which lie in one section or
-in few. (Parts of version 4 go round in every section, of which each has a multiple of P entries.) Every part is fed
+in few. Every part is fed
 with all ids and takes those whose entry it has. Which entry is whose is decided by the universe of the whole, whoever
 computes it: **the entries of all parts together have the law of one state.**
 

@@ -113,7 +113,7 @@ class StateFile(OneProcess):
                 try:
                     os.posix_fallocate(descriptor, 0, size)
                     with mmap.mmap(descriptor, size) as memory:
-                        layout.write_setup(memory, saved, version=layout.version_of(setup))
+                        layout.write_setup(memory, saved)
                         write_record(
                             memory,
                             Record(1, first_count(setup), Standing(home_of(descriptor))),

@@ -18,13 +18,12 @@ __all__ = ["Inspection", "inspect_state"]
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What is public about a file: its ``version``, its ``setup``, the releases ``left``, and how a copy is told.
+    """What is public about a file: its ``setup``, the releases ``left``, and how a copy is told.
 
     ``period`` is that of the clock in which something was last done by a schedule.
     ``turns`` is how many periods have ended, and ``flipped_left`` how many flipped copies may still be handed over.
     """
 
-    version: int
     setup: StreamSetup
     left: int
     copies: str
@@ -42,9 +41,7 @@ def inspect_state(path: Path) -> Inspection:
     finally:
         os.close(descriptor)
     standing = record.standing
-    if standing is None:
-        copies = "cannot be told from the file: it was made by panbayes 0.1 (stream move makes one of today)"
-    elif standing.home != home:
+    if standing.home != home:
         copies = "are refused, and this file is one"
     elif standing.arriving:
         copies = "are refused; a move to this file was cut short (run it again)"
@@ -52,4 +49,4 @@ def inspect_state(path: Path) -> Inspection:
         copies = f"are refused, by {standing.home.describe()}"
     setup, count = mapped.setup, record.count
     flipped_left = setup.calibration.flipped - count.flipped
-    return Inspection(mapped.version, setup, count.left, copies, count.turn, flipped_left, count.period)
+    return Inspection(setup, count.left, copies, count.turn, flipped_left, count.period)

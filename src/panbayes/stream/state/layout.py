@@ -43,20 +43,11 @@ __all__ = [
     "mark_gone",
     "read_header",
     "read_setup",
-    "version_of",
     "write_setup",
 ]
 
-VERSION: Final = 5
-"""The newest version that is read and written; older versions are read and go on as they are.
-
-Version 2 added the home of a file, version 3 what a setup may say of fields, groups and the clock, version 4 the part
-of a whole, version 5 the site of a state that hands over copies and parts that are stretches. What needs no newer
-version is written in an older one.
-"""
-
-_WHOLE: Final = 3
-_PART: Final = 4
+VERSION: Final = 1
+"""The version of the format."""
 
 _MAGIC: Final = b"panbayes stream\n"
 _GONE: Final = b"panbayes moved!\n"
@@ -75,40 +66,33 @@ def file_bytes(entries: int, table: int) -> int:
     return ENTRIES + -(-entries // PAGE) * PAGE + table
 
 
-def version_of(setup: StreamSetup) -> int:
-    """Return the version of a new file of this setup."""
-    if setup.calibration.flipped or (setup.part is not None and setup.part.stretches):
-        return VERSION
-    return _WHOLE if setup.part is None else _PART
-
-
-def write_setup(memory: mmap.mmap, saved: Saved, *, version: int) -> None:
+def write_setup(memory: mmap.mmap, saved: Saved) -> None:
     """Write the header and the table into a new file."""
     header = saved.header
     if _HEAD.size + len(header) > HEADER_BYTES:
         raise InputError("--where", found="filter and groups are too long", remedy="give fewer or shorter ones")
-    memory[: _HEAD.size] = _HEAD.pack(_MAGIC, version, len(header), zlib.crc32(header))
+    memory[: _HEAD.size] = _HEAD.pack(_MAGIC, VERSION, len(header), zlib.crc32(header))
     memory[_HEAD.size : _HEAD.size + len(header)] = header
     memory[len(memory) - len(saved.table) :] = saved.table
 
 
-def read_header(head: bytes, *, path: Path) -> tuple[int, bytes]:
-    """Return version and header from the first bytes of a file, up to the records; refuse what is not such a file."""
+def read_header(head: bytes, *, path: Path) -> bytes:
+    """Return the header from the first bytes of a file, up to the records; refuse what is not such a file."""
     if head[:16] == _GONE:
         raise gone(path)
     if head[:16] != _MAGIC or len(head) < _HEAD.size:
         raise InputError(str(path), found="is not a stream state", remedy="make one with: panbayes stream open")
     _, version, length, checksum = _HEAD.unpack_from(head)
-    if not 1 <= version <= VERSION:
+    if version != VERSION:
         raise InputError(
             str(path),
             found=f"is a stream state of version {version}",
-            remedy=f"this panbayes reads versions 1 to {VERSION}: use the panbayes that wrote it",
+            remedy=f"this panbayes reads version {VERSION}: use the panbayes that wrote it",
         )
     header = head[_HEAD.size : _HEAD.size + length]
     if len(header) != length or zlib.crc32(header) != checksum:
         raise damaged(path, "its header does not match its checksum")
-    return version, header
+    return header
 
 
 def is_gone(descriptor: int) -> bool:

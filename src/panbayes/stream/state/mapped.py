@@ -28,22 +28,21 @@ __all__ = ["MappedState", "forget_times", "let_go", "lock_writer", "open_state",
 
 @dataclass(frozen=True, slots=True)
 class MappedState:
-    """An open file: its ``descriptor``, the whole of it as ``memory``, its ``version`` and its ``setup``."""
+    """An open file: its ``descriptor``, the whole of it as ``memory``, and its ``setup``."""
 
     path: Path
     descriptor: int
     memory: mmap.mmap
-    version: int
     setup: StreamSetup
 
     @classmethod
     def of(cls, descriptor: int, path: Path, *, reading: bool = False) -> MappedState:
         """Map and check an open file; with ``reading`` it cannot be changed."""
-        version, header = layout.read_header(os.pread(descriptor, layout.HEADER_BYTES, 0), path=path)
+        header = layout.read_header(os.pread(descriptor, layout.HEADER_BYTES, 0), path=path)
         _refuse_if_others_may_read(descriptor, path)
         access = mmap.ACCESS_READ if reading else mmap.ACCESS_DEFAULT
         memory = mmap.mmap(descriptor, os.fstat(descriptor).st_size, access=access)
-        found = cls(path, descriptor, memory, version, layout.read_setup(memory, header, path=path))
+        found = cls(path, descriptor, memory, layout.read_setup(memory, header, path=path))
         found.record()
         return found
 
@@ -51,7 +50,7 @@ class MappedState:
         """Return the record in force; refuse a file that its state was moved away from."""
         if layout.is_gone(self.descriptor):
             raise layout.gone(self.path)
-        return newest_record(self.memory, self.setup, version=self.version, path=self.path)
+        return newest_record(self.memory, self.setup, path=self.path)
 
     def write(self, record: Record) -> None:
         """Write a record; it is on the disk after :meth:`settle_record`."""
@@ -82,8 +81,6 @@ class MappedState:
 
     def require_home(self, record: Record) -> None:
         """Refuse a file that its state is still moving to, or was only copied to."""
-        if record.standing is None:
-            return
         if record.standing.home != home_of(self.descriptor):
             raise InputError(
                 str(self.path),

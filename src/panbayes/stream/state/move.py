@@ -11,7 +11,7 @@ To another file system the bytes are copied, in four steps, each on the disk bef
 4. The old file is overwritten and removed.
 
 After a crash the same move goes on from where it was: before step 2 the new file is made again, because the old one may
-have been fed since; after it the new file knows the old one by its home. A file of version 1 becomes one of today.
+have been fed since; after it the new file knows the old one by its home.
 
 The old file's lock is held throughout, and that of its record: nobody feeds it or releases from it meanwhile.
 """
@@ -58,7 +58,7 @@ def _move(mapped: MappedState, new: Path) -> None:
     record = mapped.record()
     mapped.require_home(record)
     _remove_unfinished(new, home_of(mapped.descriptor))
-    if mapped.version >= layout.version_of(mapped.setup) and _renamed(mapped.path, new):
+    if _renamed(mapped.path, new):
         return
     _copy(mapped, record, new)
     layout.mark_gone(mapped.descriptor)
@@ -98,7 +98,7 @@ def _copy(mapped: MappedState, record: Record, new: Path) -> None:
             try:
                 os.posix_fallocate(descriptor, 0, len(mapped.memory))
                 with mmap.mmap(descriptor, len(mapped.memory)) as memory:
-                    layout.write_setup(memory, saved, version=layout.version_of(mapped.setup))
+                    layout.write_setup(memory, saved)
                     standing = Standing(home_of(descriptor), source, arriving=True)
                     write_record(memory, Record(1, record.count, standing))
                     for start in range(first, end, _BLOCK):
@@ -122,7 +122,7 @@ def _finish(old: Path, descriptor: int, new: Path) -> None:
         mapped = MappedState.of(arriving, new)
         record = mapped.record()
         standing = record.standing
-        if standing is None or standing.source != source or standing.home != home_of(arriving):
+        if standing.source != source or standing.home != home_of(arriving):
             raise InputError(
                 str(new), found=f"is not where {old} was moved to", remedy="give the place it was moved to"
             )
@@ -148,7 +148,7 @@ def _remove_unfinished(new: Path, source: Home) -> None:
             standing = MappedState.of(descriptor, new).record().standing
         except InputError:
             raise _exists(new) from None
-        if standing is None or not standing.arriving or standing.source != source:
+        if not standing.arriving or standing.source != source:
             raise _exists(new)
     new.unlink()
     sync_folder(new.parent)

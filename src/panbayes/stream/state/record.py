@@ -2,8 +2,6 @@
 
 The record is kept twice, on pages of their own; a new one is written over the older copy, so a crash leaves the one or
 the other, whole. Each copy is a sequence number, the lengths of its parts, a CRC-32, and the parts as JSON.
-
-Files of version 1 have no :class:`Standing`: nobody can tell a copy of them from the file itself.
 """
 
 from __future__ import annotations
@@ -33,8 +31,8 @@ RECORDS: Final = 4 * PAGE
 RECORDS_BYTES: Final = 2 * PAGE
 """The size of both copies together."""
 
-_COPY: Final = {1: struct.Struct("<QII"), 2: struct.Struct("<QIII")}
-"""The head of a copy, by the number of its parts: one in files of version 1, two since."""
+_COPY: Final = struct.Struct("<QIII")
+"""The head of a copy: its sequence number, the lengths of its two parts, their checksum."""
 
 _MOST_TURNS: Final = 10**9
 """More turns than anybody makes: one a second for thirty years."""
@@ -53,11 +51,11 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The record number ``sequence``: the release ``count``, and the ``standing`` (none in files of version 1)."""
+    """The record number ``sequence``: the release ``count``, and the ``standing``."""
 
     sequence: int
     count: ReleaseCount
-    standing: Standing | None
+    standing: Standing
 
 
 def damaged(path: Path, what: str) -> InputError:
@@ -71,41 +69,39 @@ def damaged(path: Path, what: str) -> InputError:
 
 def write_record(memory: mmap.mmap, record: Record) -> None:
     """Write a record into copy ``sequence`` % 2, so never over the one in force."""
-    parts = [record.count.to_bytes()]
-    if record.standing is not None:
-        parts.append(msgspec.json.encode(record.standing))
+    parts = (record.count.to_bytes(), msgspec.json.encode(record.standing))
     whole = b"".join(parts)
     checksum = zlib.crc32(whole, record.sequence & 0xFFFFFFFF)
-    if len(whole) > PAGE - _COPY[2].size:
+    if len(whole) > PAGE - _COPY.size:
         raise InternalError("a record is longer than its page")
-    head = _COPY[len(parts)].pack(record.sequence, *map(len, parts), checksum)
+    head = _COPY.pack(record.sequence, *map(len, parts), checksum)
     start = RECORDS + record.sequence % 2 * PAGE
     memory[start : start + len(head) + len(whole)] = head + whole
 
 
-def newest_record(memory: mmap.mmap, setup: StreamSetup, *, version: int, path: Path) -> Record:
+def newest_record(memory: mmap.mmap, setup: StreamSetup, *, path: Path) -> Record:
     """Return the record in force; refuse one that no stream of this setup can have."""
-    copies = [copy for copy in (_read(memory, version, 0), _read(memory, version, 1)) if copy is not None]
+    copies = [copy for copy in (_read(memory, 0), _read(memory, 1)) if copy is not None]
     if not copies:
         raise damaged(path, "it does not say how many releases are left")
     sequence, count_bytes, standing_bytes = max(copies)
     try:
         count = ReleaseCount.from_bytes(count_bytes)
-        standing = None if version == 1 else msgspec.json.decode(standing_bytes, type=Standing)
+        standing = msgspec.json.decode(standing_bytes, type=Standing)
     except (ValueError, msgspec.MsgspecError):
         raise damaged(path, "what it says of its releases cannot be read") from None
-    if not _possible(count, setup) or (count.site is not None) is not (version >= 5 and setup.calibration.flipped > 0):
+    if not _possible(count, setup) or (count.site is not None) is not (setup.calibration.flipped > 0):
         raise damaged(path, "what it says of its releases is not possible")
     return Record(sequence, count, standing)
 
 
-def _read(memory: mmap.mmap, version: int, which: int) -> tuple[int, bytes, bytes] | None:
+def _read(memory: mmap.mmap, which: int) -> tuple[int, bytes, bytes] | None:
     """Read one copy; nothing if it was never written or not to its end."""
-    start, form = RECORDS + which * PAGE, _COPY[min(version, 2)]
-    sequence, *sizes, checksum = form.unpack_from(memory, start)
-    if sequence == 0 or not 0 < sum(sizes) <= PAGE - form.size:
+    start = RECORDS + which * PAGE
+    sequence, *sizes, checksum = _COPY.unpack_from(memory, start)
+    if sequence == 0 or not 0 < sum(sizes) <= PAGE - _COPY.size:
         return None
-    start += form.size
+    start += _COPY.size
     parts = memory[start : start + sum(sizes)]
     if zlib.crc32(parts, sequence & 0xFFFFFFFF) != checksum:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -21,7 +21,6 @@ from panbayes.stream.ids.canonical import canonical, canonical_bytes
 from panbayes.stream.ids.chunk import Block, Integers, Texts, wrong_type
 from panbayes.stream.ids.kernels.hash_table import fill_table, find_listed, find_text
 from panbayes.stream.ids.kernels.siphash import hash_texts
-from panbayes.stream.ids.kernels.spans import trim
 from panbayes.stream.ids.sampling import Sampling, SamplingHeader
 from panbayes.stream.ids.universes.kind import Example, Saved, SizedUniverse, UniverseKind, UniverseSpec
 
@@ -31,14 +30,10 @@ __all__ = ["LISTED", "ListedUniverse"]
 class _Header(
     SamplingHeader, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind", tag="list"
 ):
-    """The universe in a state file; its table has ``capacity`` hashes of eight bytes, then as many slots of four.
-
-    Without ``form`` it was written before ids had one form.
-    """
+    """The universe in a state file; its table has ``capacity`` hashes of eight bytes, then as many slots of four."""
 
     hash_key: str = ""
     capacity: int = 0
-    form: Literal["", "canonical"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +41,13 @@ class ListedUniverse(SizedUniverse):
     """A list of text ids, kept as a table from keyed hashes to slots; the texts themselves are not kept.
 
     Two ids of the universe never share a hash (the key is drawn again until none do). An id outside the universe has
-    the hash of one inside with probability U/2⁶⁴. A list without ``one_form`` comes from a file written before ids
-    had one form (:mod:`panbayes.stream.ids.canonical`): there only white space of one byte is taken off.
+    the hash of one inside with probability U/2⁶⁴.
     """
 
     sampling: Sampling
     hash_key: bytes
     table: NDArray[np.uint64]
     values: NDArray[np.uint32]
-    one_form: bool = True
 
     def __post_init__(self) -> None:
         """Refuse a table in which a search might not end."""
@@ -88,18 +81,15 @@ class ListedUniverse(SizedUniverse):
         """Return the slots of ids."""
         if isinstance(ids, Integers):
             raise wrong_type("integers, but the universe is a list of texts")
-        texts, hashes, slots = ids, arena.array(ids.size, np.uint64), arena.array(ids.size, np.int64)
-        if self.one_form:
-            texts = canonical(ids, arena)
-        else:
-            trim(ids.data, ids.starts, ids.lengths)
+        hashes, slots = arena.array(ids.size, np.uint64), arena.array(ids.size, np.int64)
+        texts = canonical(ids, arena)
         hash_texts(texts.data, texts.starts, texts.lengths, _words(self.hash_key), hashes)
         find_listed(hashes, self.table, self.values, slots)
         return slots
 
     def slot(self, one: object) -> int | None:
         """Return the slot of one text; whatever else goes the long way."""
-        if not isinstance(one, str) or not self.one_form:
+        if not isinstance(one, str):
             return None
         text = canonical_bytes(one.encode("utf-8", "surrogatepass"))
         if not text:
@@ -113,8 +103,7 @@ class ListedUniverse(SizedUniverse):
     def save(self) -> Saved:
         """Return what a state file keeps."""
         chosen = self.sampling
-        form: Literal["", "canonical"] = "canonical" if self.one_form else ""
-        header = _Header(chosen.size, chosen.sample, chosen.key.hex(), self.hash_key.hex(), self.table.size, form)
+        header = _Header(chosen.size, chosen.sample, chosen.key.hex(), self.hash_key.hex(), self.table.size)
         table = self.table.astype("<u8").tobytes() + self.values.astype("<u4").tobytes()
         return Saved(msgspec.json.encode(header), table)
 
@@ -152,7 +141,7 @@ def _load(saved: Saved) -> ListedUniverse:
         raise ValueError("a table has 12 bytes for each place")
     table = np.frombuffer(saved.table, dtype="<u8", count=places)
     values = np.frombuffer(saved.table, dtype="<u4", count=places, offset=8 * places)
-    return ListedUniverse(header.sampling(), bytes.fromhex(header.hash_key), table, values, header.form == "canonical")
+    return ListedUniverse(header.sampling(), bytes.fromhex(header.hash_key), table, values)
 
 
 @cache
