@@ -34,7 +34,7 @@ def spent(ledger: Path) -> Pure:
 
 
 def pasted(snippet: str) -> Schema:
-    return Schema.parse(f'version = 2\nname = "clinic"\nstatus = "approved"\n\n{snippet}')
+    return Schema.parse(f'version = 1\nname = "clinic"\nstatus = "approved"\n\n{snippet}')
 
 
 def test_the_price_comes_first_and_without_agreement_nothing_happens(clinic: Path, panbayes: Panbayes) -> None:

@@ -93,7 +93,7 @@ def test_a_file_becomes_its_object() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("version = 2", "version = 3", "line 1, version: found 3; this panbayes reads versions 1 to 2"),
+        ("version = 2", "version = 3", "line 1, version: found 3; this panbayes reads version 2"),
         ('name = "St Mary"', "", 'name: is missing; add name = a text such as "St Mary"'),
         ("share = 0.1", 'kind = "publik"', 'line 3, kind: found "publik"; give "public" or "private"'),
         ("share = 0.1", "shar = 0.1", 'line 3, shar: is not a known key; did you mean "share"?'),

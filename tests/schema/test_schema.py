@@ -44,7 +44,7 @@ def test_a_good_schema() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ("version = 1", "version = 4", 1, "version: found 4; this panbayes reads versions 1 to 3"),
+        ("version = 1", "version = 4", 1, "version: found 4; this panbayes reads version 1"),
         ("version = 1", "version = true", 1, "version: found a boolean"),
         ('status = "approved"', 'status = "signed"', 3, 'status: found "signed"; give "draft" or "approved"'),
         ('name = "clinic"', "name = 3", 2, "name: found an integer"),

@@ -161,7 +161,7 @@ def located(section: Section) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Declaration(Generic[T]):
-    """One kind of file: its title, the newest version, the class it becomes, and for the manual a word and an example.
+    """One kind of file: its title, the version, the class it becomes, and for the manual a word and an example.
 
     The class must have a field ``origin``, for the name of the file.
     """

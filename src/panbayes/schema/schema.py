@@ -36,9 +36,8 @@ __all__ = [
     "dump_schema",
 ]
 
-SCHEMA_VERSION: Final = 3
-"""The newest version of schema files: it has features. Without them a schema is written as version 2, which has dates
-and mappings, and without those too as version 1."""
+SCHEMA_VERSION: Final = 1
+"""The version of schema files."""
 
 MAX_ATTRIBUTES: Final = 10_000
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
@@ -236,13 +235,6 @@ class Schema:
         return tuple(attribute.size for attribute in self.attributes)
 
     @property
-    def version(self) -> int:
-        """The first version of schema files that can say all of this."""
-        if self.features is not None:
-            return SCHEMA_VERSION
-        return 2 if any(a.period or a.age_at or a.mapping for a in self.attributes) else 1
-
-    @property
     def max_records(self) -> int:
         """The most records of one person that are used."""
         return self.unit.max_records if self.unit else 1
@@ -277,7 +269,7 @@ class Schema:
     @cached_property
     def hash(self) -> str:
         """The sha256 of the content that all holders must share (not the status, not comments)."""
-        text = hashed_text({"version": self.version, **content(self)})
+        text = hashed_text({"version": SCHEMA_VERSION, **content(self)})
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -305,7 +297,7 @@ SCHEMA_FILE: Final = Declaration(
     about="A schema says what a table may contain. It is public: it is agreed before anybody looks at private data. "
     "Every value of every table has its place in it. Unknown keys are errors.",
     example="""
-version = 2
+version = 1
 name = "clinic"
 status = "approved"
 
@@ -347,4 +339,4 @@ def dump_schema(
 
     Reading the text back gives an equal schema.
     """
-    return toml_text(schema, schema.version, header=header, remarks=remarks, footer=footer)
+    return toml_text(schema, SCHEMA_VERSION, header=header, remarks=remarks, footer=footer)

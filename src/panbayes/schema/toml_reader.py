@@ -166,12 +166,11 @@ class Section:
             raise self.error(key, found=f'found "{value}"', remedy=f"give {expected}")
         return value
 
-    def version(self, newest: int) -> int:
-        """Take ``version`` and refuse one that this panbayes does not know."""
-        value = self.typed("version", int, expected=str(newest))
-        if not 1 <= value <= newest:
-            raise self.error("version", found=f"found {value}", remedy=f"this panbayes reads versions 1 to {newest}")
-        return value
+    def version(self, known: int) -> None:
+        """Take ``version`` and refuse one that this panbayes does not read."""
+        value = self.typed("version", int, expected=str(known))
+        if value != known:
+            raise self.error("version", found=f"found {value}", remedy=f"this panbayes reads version {known}")
 
     def sections(self, key: str) -> list[Section]:
         """Take an array of tables, ``[[key]]``."""

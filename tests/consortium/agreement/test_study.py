@@ -162,7 +162,7 @@ def test_non_private_needs_no_epsilon(folder: Path) -> None:
         ),
         ("epsilon = 0.1", "epsilon = 1\nabout = 3", "line 6, about: found an integer (3); write a [about] table"),
         ('schema = "s.toml"', 'schema = "t.toml"', "t.toml: cannot be read (no such file or directory)"),
-        ("version = 1", "version = 9", "line 1, version: found 9; this panbayes reads versions 1 to 1"),
+        ("version = 1", "version = 9", "line 1, version: found 9; this panbayes reads version 1"),
     ],
 )
 def test_errors(old: str, new: str, message: str, folder: Path) -> None:
@@ -301,7 +301,7 @@ def test_what_happens_without_a_holder_is_said_in_words(more: dict[str, Any], wo
 def test_a_study_is_written_whole_and_read_without_its_files(tmp_path: Path) -> None:
     """What two institutions hold of a study is two texts; both must come to the same hash."""
     (tmp_path / "codes.csv").write_text("prefix,group\n25,diabetes\n9,rest\n")
-    rows = 'version = 2\nname = "s"\nstatus = "approved"\n'
+    rows = 'version = 1\nname = "s"\nstatus = "approved"\n'
     rows += "".join(f'[[attributes]]\nname = "{name}"\nmapping = "{codes}"\nother = true\n' for name, codes in CODED)
     (tmp_path / "s.toml").write_text(rows)
     about = About('to find "who" \\ and why', until=dt.date(2027, 3, 1))

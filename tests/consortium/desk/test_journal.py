@@ -102,37 +102,6 @@ def test_patience_counts_from_the_first_time_that_an_asking_was_open(folder: Pat
         assert not journal.overdue(3)
 
 
-VERSION_1 = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE holders (name TEXT PRIMARY KEY, key TEXT NOT NULL, study BLOB NOT NULL, signature TEXT NOT NULL) STRICT;
-CREATE TABLE answers (
-    holder TEXT NOT NULL, sequence INTEGER NOT NULL, round INTEGER NOT NULL, question TEXT NOT NULL,
-    refused INTEGER NOT NULL, letter BLOB NOT NULL, signature TEXT NOT NULL, PRIMARY KEY (holder, sequence)
-) STRICT;
-CREATE TABLE askings (place INTEGER PRIMARY KEY, since REAL NOT NULL, took_part TEXT) STRICT;
-INSERT INTO answers VALUES ('north', 1, 0, 'ab', 0, x'6c6574746572', 'signature');
-INSERT INTO askings VALUES (0, 1e9, 'north west');
-PRAGMA user_version = 1;
-"""
-
-
-def test_a_journal_of_the_first_version_goes_on(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    with closing(sqlite3.connect(folder / "journal")) as base:
-        base.executescript(VERSION_1)
-    for _ in range(2):
-        with Journal(folder) as journal:
-            assert journal.answers("north") == [Answer(1, 0, "ab", False, Signed(b"letter", "signature"))]
-            assert journal.settled(0) == ("north", "west")
-            assert journal.out("north") is None
-    with Journal(folder) as journal:
-        journal.take_unusable("west", ANSWERS[1], "rubbish")
-    with Journal(folder) as journal:
-        assert [journal.out("west"), journal.out("north")] == [(1, "rubbish"), None]
-        found = [journal.unusable("west", ANSWERS[1].question), journal.unusable("west", ANSWERS[0].question)]
-        assert found == ["rubbish", ""]
-
-
 def test_a_journal_that_cannot_be_read_is_named(folder: Path) -> None:
     with Journal(folder) as journal:
         journal.take("north", ANSWERS[0])
@@ -144,7 +113,7 @@ def test_a_journal_that_cannot_be_read_is_named(folder: Path) -> None:
     path.write_bytes(sound)
     with closing(sqlite3.connect(path)) as base:
         base.execute("PRAGMA user_version = 3")
-    with pytest.raises(InputError, match="was written as version 3 of a journal; this panbayes reads up to version 2"):
+    with pytest.raises(InputError, match="was written as version 3 of a journal; this panbayes reads version 1"):
         Journal(folder)
     path.unlink()
     path.mkdir()

@@ -29,7 +29,7 @@ FAR = decades("pay")
 
 def read_back(attribute: Attribute) -> Attribute:
     """The attribute as a schema file that it was pasted into has it."""
-    text = f'version = 2\nname = "clinic"\nstatus = "approved"\n\n{toml_item("attributes", attribute)}'
+    text = f'version = 1\nname = "clinic"\nstatus = "approved"\n\n{toml_item("attributes", attribute)}'
     return Schema.parse(text).attributes[0]
 
 

@@ -38,8 +38,7 @@ from panbayes.files import check_path, sync_folder
 
 __all__ = ["Answer", "Journal", "journal_folder"]
 
-VERSION: Final = 2
-"""Version 1 had no answers that cannot be used."""
+VERSION: Final = 1
 
 _MOVE: Final = "move its folder away: answers that lie among the letters are found again, holders repeat the others"
 
@@ -51,8 +50,6 @@ CREATE TABLE answers (
     refused INTEGER NOT NULL, letter BLOB NOT NULL, signature TEXT NOT NULL, PRIMARY KEY (holder, sequence)
 ) STRICT;
 CREATE TABLE askings (place INTEGER PRIMARY KEY, since REAL NOT NULL, took_part TEXT) STRICT;
-"""
-_SINCE_2: Final = """
 CREATE TABLE unusable (
     holder TEXT PRIMARY KEY, sequence INTEGER NOT NULL, round INTEGER NOT NULL, question TEXT NOT NULL,
     why TEXT NOT NULL, letter BLOB NOT NULL, signature TEXT NOT NULL
@@ -235,15 +232,13 @@ class Journal:
             base.execute("PRAGMA synchronous = FULL")
             (version,) = base.execute("PRAGMA user_version").fetchone()
             if version == 0:
-                base.executescript(f"BEGIN IMMEDIATE;{_TABLES}{_SINCE_2}PRAGMA user_version = {VERSION};COMMIT")
+                base.executescript(f"BEGIN IMMEDIATE;{_TABLES}PRAGMA user_version = {VERSION};COMMIT")
                 sync_folder(self._path.parent)
-            elif version == 1:
-                base.executescript(f"BEGIN IMMEDIATE;{_SINCE_2}PRAGMA user_version = {VERSION};COMMIT")
-            elif version > VERSION:
+            elif version != VERSION:
                 raise InputError(
                     str(self._path),
                     found=f"was written as version {version} of a journal",
-                    remedy=f"this panbayes reads up to version {VERSION}; install a newer one",
+                    remedy=f"this panbayes reads version {VERSION}: use the panbayes that wrote it",
                 )
         except BaseException:
             base.close()
