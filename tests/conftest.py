@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,7 +48,18 @@ LONGER: Final = (
 )
 """The exceptions."""
 
+ROOM_IN_MEMORY: Final = 4 << 30
+"""So much room the folders of all tests never take."""
+
 Panbayes = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the folders of tests in memory where there is room: ledgers and letters wait for the disk all the time."""
+    memory = Path("/dev", "shm")
+    chosen = "PYTEST_DEBUG_TEMPROOT" in os.environ or config.getoption("basetemp", None) is not None
+    if not chosen and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM_IN_MEMORY:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(memory)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

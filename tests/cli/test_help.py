@@ -24,6 +24,7 @@ from panbayes.schema.schema import dump_schema
 from panbayes.tables.sources.file import File
 from tests.cli.help_pages import GOLDEN, examples, golden_file, page, pages, verbs
 from tests.conftest import Panbayes
+from tests.effort import soak
 from tests.running import run_line
 
 PAGES = pages()
@@ -98,6 +99,7 @@ def declare(folder: Path) -> None:
         transaction.dataset.declare(Dataset(source, None, changing=False, delta=Fraction(1, 10**6)))
 
 
+@soak
 def test_the_examples_are_one_working_session(tmp_path: Path) -> None:
     """Someone with a few files types every example, from top to bottom, and approves what was drafted."""
     population = clinic_network()

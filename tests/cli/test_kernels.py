@@ -61,6 +61,7 @@ def on_a_terminal(*arguments: str, folder: Path, more: dict[str, str]) -> str:
     return shown.decode()
 
 
+@soak
 def test_compiling_is_announced_once_on_a_terminal_and_never_again(folder: Path) -> None:
     more = {"NUMBA_CACHE_DIR": str(folder / "cache")}
     piped = subprocess.run(

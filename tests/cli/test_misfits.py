@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from panbayes.tables.fit import AttributeFit, Fit, misfit_lines
+from tests.effort import soak
 from tests.running import environment, run_here
 
 SCHEMA = """version = 1
@@ -93,6 +94,7 @@ def test_they_go_into_no_pipe_or_file(folder: Path, more: tuple[str, ...]) -> No
     assert b"counted as" not in kept + (folder / "model.json").read_bytes()
 
 
+@soak
 def test_seeing_them_changes_no_answer(folder: Path) -> None:
     """The terminal alone differs: the same study on the same records is answered from the ledger."""
     in_a_pipe(folder, "--holder", "north=odd.csv")

@@ -14,7 +14,7 @@ import pytest
 
 from panbayes.cli.demo.population import clinic_network
 from panbayes.schema.schema import dump_schema
-from tests.effort import some
+from tests.effort import soak, some
 from tests.running import default_signals, environment
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -88,6 +88,7 @@ def test_an_interruption_at_any_moment_is_no_bug(attempt: int, tmp_path: Path) -
     assert not unfinished(tmp_path / "ledgers")
 
 
+@soak
 def test_a_command_started_to_survive_its_terminal_does(tmp_path: Path) -> None:
     clinic_network().save(tmp_path / "model.json")
     with start("sample", "model.json", "-n", "300000", "-o", "out.csv", folder=tmp_path, ignoring=True) as process:

@@ -21,7 +21,7 @@ from panbayes.errors import InputError
 from panbayes.stream.ids.feeding import stream_formats
 from panbayes.stream.laws.registry import law_kinds
 from tests.conftest import Panbayes
-from tests.effort import some
+from tests.effort import soak, some
 from tests.running import default_signals
 
 PLANTED = "84215077"
@@ -258,6 +258,7 @@ def test_an_interrupted_feed_says_nothing_and_leaves_a_state(panbayes: Panbayes,
     assert panbayes("stream", "feed", "s.state", stdin="1\n").returncode == 0
 
 
+@soak
 def test_a_planted_id_is_seen_nowhere(here: Here, panbayes: Panbayes, opened: Path) -> None:
     """Plant an id in every format, break every file in several ways, and search everything that comes out."""
     folder = opened.parent

@@ -20,15 +20,16 @@ from panbayes.dp.sampler import MAX_SCALE, MIN_SCALE
 from panbayes.privacy.adjacency import TableSensitivity
 from panbayes.privacy.classes.pure import Pure
 from panbayes.privacy.classes.zcdp import ZeroConcentrated
+from tests.effort import often
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=often(60, 300), deadline=None)
 @given(st.fractions(MIN_SCALE, MAX_SCALE))
 def test_padded_scales_are_above_and_close(scale: Fraction) -> None:
     assert scale < Fraction(padded_scale(scale)) < scale * (1 + Fraction(1, 2**49))
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=often(60, 300), deadline=None)
 @given(st.fractions(MIN_SCALE**2, MAX_SCALE**2))
 def test_padded_deviations_are_above_and_close(variance: Fraction) -> None:
     assert variance < Fraction(padded_deviation(variance)) ** 2 < variance * (1 + Fraction(1, 2**46))

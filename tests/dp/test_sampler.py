@@ -39,7 +39,7 @@ from panbayes.dp.sampler import (
     system_words,
     uniform_below,
 )
-from tests.effort import soak, some
+from tests.effort import often, soak, some
 
 FALSE_ALARM = 1e-11
 """Each statistical test of true randomness fails by chance with at most this probability."""
@@ -280,7 +280,7 @@ def test_magnitude_is_that_of_the_integers() -> None:
 scales = st.fractions(MIN_SCALE, MAX_SCALE, max_denominator=10**30)
 
 
-@settings(derandomize=True, max_examples=400, deadline=None)
+@settings(derandomize=True, max_examples=often(80, 400), deadline=None)
 @given(scales)
 @example(MIN_SCALE)
 @example(MAX_SCALE)

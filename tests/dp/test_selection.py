@@ -20,6 +20,7 @@ from panbayes.dp.selection import _enclosed, _exponent, _is_below, select
 from panbayes.exact.bounds import exp_bounds
 from panbayes.privacy.events import Rule
 from tests.dp.test_sampler import FALSE_ALARM, ForkError, Script, Walk, walk
+from tests.effort import often
 
 RULES: tuple[Rule, ...] = get_args(Rule)
 
@@ -67,7 +68,7 @@ def test_every_candidate_has_exactly_its_probability(rule: Rule) -> None:
             assert walked.admits(place, chance), (scores, scale, place)
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=often(40, 200), deadline=None)
 @given(
     st.lists(
         st.floats(allow_nan=False, allow_infinity=False) | st.integers(-200, 0).map(float), min_size=1, max_size=4

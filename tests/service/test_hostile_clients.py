@@ -17,6 +17,7 @@ from panbayes.service.address import Address
 from panbayes.service.door import Door
 from panbayes.service.shelf import Shelf
 from panbayes.service.showing import showing
+from tests.effort import soak
 from tests.running import environment
 from tests.service.running_service import density, open_state, running
 from tests.service.test_keeper import service as service_file
@@ -29,6 +30,7 @@ def connect(port: int) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), timeout=60)
 
 
+@soak
 def test_more_connections_than_open_files_do_not_end_the_service(tmp_path: Path) -> None:
     open_state(tmp_path / "a.state")
     with running(tmp_path, HTTP, open_files=200) as service:

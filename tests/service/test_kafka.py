@@ -21,6 +21,7 @@ from panbayes.service.sources import kafka
 from panbayes.service.sources.kafka import KafkaLink, KafkaSource
 from panbayes.stream.distinct_estimate import DistinctEstimate
 from panbayes.stream.release import combine
+from tests.effort import soak
 from tests.service.brokers import KafkaCluster, ids, kafka_cluster
 from tests.service.deleting_proxy import DeletingProxy
 from tests.service.running_service import density, open_state, running, wait_for
@@ -57,6 +58,7 @@ def reached(cluster: KafkaCluster, topic: str, group: str, least: int) -> Callab
     return lambda: cluster.committed(topic, group) >= least
 
 
+@soak
 def test_what_was_committed_counts_after_kills_and_the_rest_comes_again(tmp_path: Path, cluster: KafkaCluster) -> None:
     open_state(tmp_path / "a.state")
     cluster.make("kills")
@@ -75,6 +77,7 @@ def test_what_was_committed_counts_after_kills_and_the_rest_comes_again(tmp_path
     assert density(tmp_path / "a.state") == pytest.approx(0.45, abs=0.015)
 
 
+@soak
 def test_two_parts_that_both_read_everything_count_everybody_once(tmp_path: Path, cluster: KafkaCluster) -> None:
     """Each is killed once; some messages come twice. Together they hold each user under one part."""
     cluster.make("parts")

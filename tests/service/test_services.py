@@ -16,6 +16,7 @@ import pytest
 
 from panbayes.stream.release import StreamRelease
 from tests.conftest import Panbayes
+from tests.effort import soak
 from tests.service.running_service import RunningService, density, open_state, running, wait_for
 
 HTTP = """
@@ -150,6 +151,7 @@ def _half_a_body(service: RunningService, token: str) -> None:
         time.sleep(0.3)
 
 
+@soak
 def test_lines_from_a_socket_a_pipe_and_a_log_that_is_rotated(tmp_path: Path) -> None:
     open_state(tmp_path / "a.state")
     log = tmp_path / "access.log"

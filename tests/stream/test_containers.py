@@ -20,6 +20,7 @@ from panbayes.stream.ids.arena import Arena
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.columns import chunks
 from panbayes.stream.state.coins import seeded_coins
+from tests.effort import often
 
 UUIDS = [UUID(int=i * 0x1234567890ABCDEF1234567890ABCDEF % (1 << 128)) for i in range(5)]
 NAMES = [str(one) for one in UUIDS]
@@ -124,7 +125,7 @@ def test_relations_of_duckdb_and_bytes_of_one_width() -> None:
     assert read(pl.Series([None, None])) == [None, None]
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(st.lists(st.sampled_from(["a", "bb", "somebody with a long name", None]), max_size=30), st.data())
 def test_categories_are_looked_up_row_by_row(rows: list[str | None], data: st.DataObject) -> None:
     begin = data.draw(st.integers(0, len(rows)))

@@ -14,6 +14,7 @@ from panbayes.errors import InputError
 from panbayes.stream.estimator import DensityEstimator
 from panbayes.stream.laws.kind import LawKind
 from panbayes.stream.state.coins import seeded_coins
+from tests.effort import often
 from tests.stream.law_cases import over_laws
 
 
@@ -25,7 +26,7 @@ def test_errors_and_intervals_hold(
     """Whole runs: the error is as predicted, the interval covers as often as it says. The samples are seeded too."""
     monkeypatch.setattr(os, "urandom", np.random.default_rng(1).bytes)
     # At coverage 0.95, fewer than 104 of 120 happens once in 30,000.
-    assert covered_runs(kind, levels, sample=sample, runs=120) >= 104
+    assert covered_runs(kind, levels, sample=sample, runs=often(40, 120)) >= often(33, 104)
 
 
 @over_laws(4)
@@ -34,7 +35,7 @@ def test_errors_and_intervals_hold_on_several_levels(
 ) -> None:
     """As before, in fewer runs: at coverage 0.95, fewer than 8 of 12 happens once in 30,000."""
     monkeypatch.setattr(os, "urandom", np.random.default_rng(1).bytes)
-    assert covered_runs(kind, levels, sample=60, runs=12) >= 8
+    assert covered_runs(kind, levels, sample=60, runs=often(6, 12)) >= often(4, 8)
 
 
 def covered_runs(kind: LawKind, levels: int, *, sample: int | None, runs: int) -> int:
@@ -58,7 +59,7 @@ def covered_runs(kind: LawKind, levels: int, *, sample: int | None, runs: int) -
         covered += answer.low <= present / size <= answer.high
         predicted = answer.rmse
         assert not answer.private
-    # The root of a mean of n squares has a relative standard error of 1/√(2n); 4 are allowed: 26 % for 120 runs.
+    # The root of a mean of n squares has a relative standard error of 1/√(2n); 4 are allowed: 45 % for 40 runs.
     assert math.sqrt(np.mean(squared)) == pytest.approx(predicted, rel=4 / math.sqrt(2 * runs))
     return covered
 

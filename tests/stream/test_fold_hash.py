@@ -17,6 +17,7 @@ from scipy import stats
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.kernels.fold_hash import ODD, Key, integer_cells, text_cells
 from panbayes.stream.ids.kernels.ipv6 import read_ipv6
+from tests.effort import often
 
 MASK = (1 << 64) - 1
 FINE = 1 << 40
@@ -87,7 +88,7 @@ def is_integer(text: bytes) -> bool:
         return False
 
 
-@settings(max_examples=400)
+@settings(max_examples=often(80, 400))
 @given(st.lists(st.binary(min_size=1, max_size=90), min_size=1, max_size=6), st.integers(0, 1 << 32), SHAPES)
 def test_texts_against_plain_python(texts: list[bytes], seed: int, shape: tuple[int, int, int]) -> None:
     """At every place of a buffer and with more or nothing behind it."""
@@ -112,7 +113,7 @@ def test_texts_of_every_length_against_plain_python(size: int) -> None:
     assert cells_of([b"x", text, b"and more behind it"], key, 18, 1000, 1000)[1] == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(60, 300))
 @given(st.integers(-(1 << 63), (1 << 64) - 1), st.integers(0, 1 << 32), SHAPES)
 def test_an_integer_is_the_text_of_its_digits(value: int, seed: int, shape: tuple[int, int, int]) -> None:
     key = key_of(seed)
@@ -174,7 +175,7 @@ ADDRESSES = st.one_of(
 )
 
 
-@settings(max_examples=1500)
+@settings(max_examples=often(300, 1500))
 @given(ADDRESSES)
 def test_ipv6_against_the_standard_library(text: str) -> None:
     check_ipv6(text)

@@ -21,6 +21,7 @@ from panbayes.stream.ids.universes.integers import IntegerUniverse
 from panbayes.stream.ids.universes.kind import Saved, sampling_of
 from panbayes.stream.ids.universes.registry import load_universe, read_universe
 from panbayes.stream.state.coins import seeded_coins
+from tests.effort import often
 from tests.stream.slots import slots_of
 
 
@@ -72,7 +73,7 @@ def test_names_with_spaces_need_the_comma(people: Path) -> None:
     assert universe.describe() == "the 6 edges between 4 vertices"
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(st.text("019, \t", max_size=9), st.text("0123456789", max_size=3), st.text("0123456789", max_size=3))
 def test_the_split_agrees_with_python(noise: str, left: str, right: str) -> None:
     universe = read_universe("graph:40", sample=None)

@@ -35,6 +35,7 @@ from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.statistics.methods.distinct import Distinct
 from panbayes.stream.statistics.methods.statistic import Answer
 from panbayes.stream.stream_estimator import StreamEstimator
+from tests.effort import often
 from tests.stream.slots import slots_of
 
 KEY = bytes(range(16))
@@ -318,7 +319,7 @@ def test_entries_in_sections() -> None:
         assert Entries(law, 6 * 64, memory).counts(sections) == tuple(bits.reshape(sections, -1).sum(axis=1).tolist())
 
 
-@settings(max_examples=400)
+@settings(max_examples=often(80, 400))
 @given(
     st.one_of(
         st.integers(-(1 << 70), 1 << 70),

@@ -16,6 +16,7 @@ from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.kernels.feistel import sampled
 from panbayes.stream.ids.kernels.siphash import hash_texts
 from panbayes.stream.ids.sampling import Sampling
+from tests.effort import often
 
 MASK = (1 << 64) - 1
 
@@ -56,7 +57,7 @@ def test_the_reference_is_the_published_function() -> None:
     assert siphash(bytes(range(15)), bytes(range(16)), compression=2, finalization=4) == expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(st.lists(st.binary(min_size=1, max_size=70), min_size=1, max_size=8), st.binary(min_size=16, max_size=16))
 def test_hashes_are_siphash_1_3(texts: list[bytes], key: bytes) -> None:
     expected = [max(1, siphash(text, key, compression=1, finalization=3)) for text in texts]
@@ -117,7 +118,7 @@ def test_the_permutation_is_one(size: int) -> None:
         np.testing.assert_array_equal(np.sort(found), np.arange(size))
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(st.integers(1, 1 << 40), st.integers(0, 1 << 40), st.integers(0, 1 << 32))
 def test_the_permutation_against_a_plain_one(size: int, number: int, seed: int) -> None:
     number %= size

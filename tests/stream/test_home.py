@@ -268,7 +268,7 @@ def test_a_move_that_is_killed_at_any_line_leaves_one_state_at_most_and_can_be_f
     how(monkeypatch)
     line, killed, cut_short = 0, True, 0
     while killed:
-        line += often(6, 1)
+        line += often(17, 1)
         folder = in_memory / str(line)
         folder.mkdir()
         old, new = folder / "old", folder / "new"

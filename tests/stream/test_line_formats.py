@@ -26,6 +26,7 @@ from panbayes.stream.ids.formats.lines import line_batches
 from panbayes.stream.ids.kernels.csv_fields import take_csv_fields
 from panbayes.stream.ids.kernels.json_fields import NESTING, take_json_fields
 from panbayes.stream.ids.stopping import Stop
+from tests.effort import often
 
 
 def texts_of(batch: object) -> list[bytes]:
@@ -60,7 +61,7 @@ def csv_fields(lines: Texts, place: int) -> list[bytes]:
 csv_lines = st.text(st.sampled_from('a,"\r \u00e91'), max_size=14).map(str.encode)
 
 
-@settings(max_examples=2000)
+@settings(max_examples=often(400, 2000))
 @given(st.lists(csv_lines, max_size=6), st.integers(0, 3))
 def test_csv_lines_are_read_as_python_reads_each_of_them(lines: list[bytes], place: int) -> None:
     spans = laid_out(lines)
@@ -143,7 +144,7 @@ damage = st.one_of(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=often(200, 1000))
 @given(objects, spaces, st.booleans(), damage)
 @example({"id": None}, (",", ":"), True, None)
 @example({"x": [[], {}, {"a": []}], "id": 5}, (",", ":"), True, None)

@@ -30,6 +30,7 @@ from panbayes.stream.state.coins import seeded_coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.memory import MemoryStore
 from panbayes.stream.state.touched import FiledEntries
+from tests.effort import often
 from tests.stream.slots import slots_of
 
 LAW = optimal_bernoulli(Fraction(1))
@@ -47,7 +48,7 @@ def ones(buffer: NDArray[np.uint8]) -> None:
     buffer.fill(0)
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-3, 210), max_size=40), st.integers(1, 200))
 def test_marks_against_a_set(slots: list[int], size: int) -> None:
     """Whatever their number, not only a multiple of eight."""
@@ -166,7 +167,7 @@ def test_a_counter_redraws_the_cells_of_all_blocks(monkeypatch: pytest.MonkeyPat
     assert found == wanted
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(
     st.lists(st.integers(-(1 << 63), (1 << 64) - 1), min_size=1, max_size=20),
     st.sampled_from([(1, 64, 64), (1, 640, 100_000), (18, 58_240, 58_240)]),
@@ -193,7 +194,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=often(120, 600))
 @given(TEXTS, st.sampled_from([0, 64, 128]))
 def test_one_text_or_its_bytes_have_the_slot_of_a_batch(text: str, ipv6: Ipv6Bits) -> None:
     universe = HashedUniverse.of_memory(1 << 14, key=bytes(range(16)), ipv6=ipv6)

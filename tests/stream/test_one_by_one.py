@@ -27,6 +27,7 @@ from panbayes.stream.state import kernels, word_kernels
 from panbayes.stream.state.coins import Coins, seeded_coins, system_coins
 from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.touched import FiledEntries
+from tests.effort import often
 from tests.stream.slots import slots_of
 
 KINDS = pytest.mark.parametrize("kind", universe_kinds().values(), ids=lambda kind: kind.name)
@@ -59,7 +60,7 @@ def test_one_id_has_the_slot_it_has_in_a_batch(kind: UniverseKind, sample: int |
         assert found == wanted, one
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(60, 300))
 @given(st.text(st.sampled_from("0123456789. \u0663"), max_size=16))
 def test_one_address_is_read_as_in_a_batch(text: str) -> None:
     universe = read_universe("ipv4", sample=None)

@@ -28,6 +28,7 @@ from panbayes.stream.stream_estimator import StreamEstimator
 from panbayes.stream.turns import Window
 from panbayes.stream.union import UnionEstimate, union
 from tests.cli.test_stream import Here, here
+from tests.effort import often, some
 
 __all__ = ["here"]
 
@@ -98,11 +99,11 @@ def test_the_product_is_unbiased_for_cells_that_are_empty_everywhere() -> None:
         assert square >= mean**2
 
 
-@pytest.mark.parametrize(("sites", "overlap"), [(2, 0.0), (2, 1.0), (3, 0.5)])
+@pytest.mark.parametrize(("sites", "overlap"), some([(2, 1.0), (2, 0.0), (3, 0.5)], 1))
 def test_errors_are_as_predicted_and_intervals_hold(sites: int, overlap: float) -> None:
     """One tier of 4,096 cells and 3,000 users: the deviation of the estimate, the error it states, and coverage."""
     rng = np.random.default_rng(100 * sites + round(10 * overlap))
-    cells, users, rounds = 4096, 3000, 400
+    cells, users, rounds = 4096, 3000, often(150, 400)
     law = {"init": 0.15, "update": 0.85, "flip": 0.15}
     found, stated, held = [], [], 0
     for _ in range(rounds):
@@ -119,14 +120,14 @@ def test_errors_are_as_predicted_and_intervals_hold(sites: int, overlap: float) 
         stated.append(answer.relative_error)
         held += answer.low <= users and (answer.high is None or users <= answer.high)
     deviation = float(np.std(np.array(found) / users - 1))
-    # 400 rounds know the deviation within 3.5 %.
-    assert deviation == pytest.approx(float(np.median(stated)), rel=0.15)
+    # 150 rounds know the deviation within 6 %, 400 within 3.5 %.
+    assert deviation == pytest.approx(float(np.median(stated)), rel=often(20, 15) / 100)
     assert abs(np.mean(found) / users - 1) < 0.3 * deviation
-    assert 0.92 < held / rounds < 0.98
+    assert often(90, 92) < 100 * held / rounds < often(99, 98)
     signal = 0.7 * (1 - 2 * 0.15)
     predicted = union_error(signal, HashedUniverse(1, cells, cells, bytes(16)), sites=sites, count=users)
     if overlap == 0:
-        assert deviation == pytest.approx(predicted, rel=0.15)
+        assert deviation == pytest.approx(predicted, rel=often(20, 15) / 100)
     else:
         assert deviation < predicted * 1.1
 

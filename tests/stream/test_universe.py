@@ -29,6 +29,7 @@ from panbayes.stream.ids.universes.kind import (
 )
 from panbayes.stream.ids.universes.listed import ListedUniverse
 from panbayes.stream.ids.universes.registry import load_universe, read_universe, universe_kinds
+from tests.effort import often
 from tests.stream.slots import slots_of
 
 
@@ -141,7 +142,7 @@ def test_integers_in_every_container(ids: object) -> None:
     assert set(found[3:]) <= {-1}
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(40, 200))
 @given(
     st.one_of(
         st.ip_addresses(v=4).map(str),

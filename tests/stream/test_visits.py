@@ -31,6 +31,7 @@ from panbayes.stream.statistics.methods.statistic import Answer, Budget, Release
 from panbayes.stream.statistics.methods.visits import Visits, _bins
 from panbayes.stream.stream_estimator import StreamEstimator
 from panbayes.stream.visits_estimate import VisitsEstimate
+from tests.effort import some
 from tests.stream.slots import blocks_of
 
 SHARES = (0.4, 0.3, 0.15, 0.1, 0.05)
@@ -81,7 +82,7 @@ def test_shares_are_unbiased_and_err_as_predicted(sample: int) -> None:
         assert math.sqrt(squares.mean()) == pytest.approx(math.sqrt(predicted), rel=0.14)
 
 
-@pytest.mark.parametrize(("sample", "runs"), [(2000, 60), (500, 30)])
+@pytest.mark.parametrize(("sample", "runs"), some([(2000, 60), (500, 30)], 1))
 def test_intervals_hold(sample: int, runs: int) -> None:
     """Every interval of every run: no coverage more than 4 standard errors below 0.8."""
     answers = [run(seed, sample) for seed in range(runs)]

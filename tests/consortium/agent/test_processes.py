@@ -144,6 +144,7 @@ def test_three_failures_pause_a_study_in_silence(exchange: Exchange) -> None:
     assert isinstance(exchange.reply(stem), Release)
 
 
+@soak
 def test_a_run_says_what_it_did(exchange: Exchange) -> None:
     assert exchange.answer_all().stdout == "north: nothing to answer.\n"
     proposed = exchange.propose()
@@ -246,6 +247,7 @@ def test_there_is_one_agent_for_a_holder(exchange: Exchange) -> None:
         assert exchange.answer_all().returncode == 0, "who was killed holds nothing"
 
 
+@soak
 def test_an_agent_whose_folder_goes_away_says_so_once_and_goes_on_when_it_is_back(exchange: Exchange) -> None:
     exchange.approve()
     path = exchange.folder.path
@@ -264,6 +266,7 @@ def test_an_agent_whose_folder_goes_away_says_so_once_and_goes_on_when_it_is_bac
             assert "cannot be read" not in line, "once"
 
 
+@soak
 def test_an_agent_without_room_for_an_answer_keeps_it_until_there_is_some(exchange: Exchange) -> None:
     exchange.approve()
     away = exchange.folder.path / "from-north"
@@ -416,6 +419,7 @@ def test_a_process_that_is_killed_is_replaced_and_one_that_is_asked_to_stop_goes
     worker.close()
 
 
+@soak
 def test_a_process_whose_agent_is_killed_ends_by_itself(exchange: Exchange) -> None:
     exchange.approve()
     stem = exchange.ask()

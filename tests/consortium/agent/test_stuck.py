@@ -17,6 +17,7 @@ from panbayes.consortium.agent.pipe_end import TIMES, PipeEnd, StuckError, most_
 from panbayes.consortium.agent.worker import Worker, _Process
 from tests.conftest import ROOT
 from tests.consortium.agent.exchanges import Exchange
+from tests.effort import soak
 
 JOB = Job("ab" * 32, "cd" * 32, 0, "somebody", b"a question")
 
@@ -86,6 +87,7 @@ def test_a_process_that_is_stuck_is_killed(exchange: Exchange, how: str, monkeyp
         os.kill(number, 0)
 
 
+@soak
 @pytest.mark.usefixtures("hanging")
 def test_what_was_charged_before_it_got_stuck_is_what_the_question_gets(
     exchange: Exchange, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -22,6 +22,7 @@ from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.letters import Header, Letter, Signed, stem_of
 from panbayes.consortium.post.requests import SIGNATURE, Action, Poll, Request, one_line
 from tests.consortium.mailboxes import STUDY, Site, site
+from tests.effort import soak
 
 TOLD = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nConnection: close\r\n\r\n"
 """What a stranger is told."""
@@ -401,6 +402,7 @@ def test_where_few_files_may_be_open_strangers_leave_room_for_holders(hard: int)
             connection.close()
 
 
+@soak
 def test_a_flood_of_strangers_takes_bounded_memory_and_holders_are_served(here: Site) -> None:
     carrier = here.carrier("steady", key=here.enroll("steady"))
     stranger = PrivateKey.generate()
@@ -426,6 +428,7 @@ def test_a_flood_of_strangers_takes_bounded_memory_and_holders_are_served(here: 
     carrier.close()
 
 
+@soak
 def test_those_who_connect_and_say_nothing_are_let_go_and_holders_get_in(here: Site) -> None:
     def half(kind: int) -> socket.socket:
         if kind % 3 == 0:

@@ -28,6 +28,7 @@ from panbayes.consortium.post.signatures import verify as verify_signature
 from panbayes.errors import LedgerError
 from tests.consortium.holder.examples import asked, refused, released, script, singles, study
 from tests.consortium.holder.ledgers import edit, gate
+from tests.effort import soak
 
 if TYPE_CHECKING:
     from panbayes.consortium.protocol.envelope import RefusalCode
@@ -339,6 +340,7 @@ def test_a_stop_waits_for_the_answer_in_flight_and_holds_from_the_next(path: Pat
         assert verify(ledger) == []
 
 
+@soak
 def test_a_stop_that_was_committed_before_is_honoured_by_a_process_that_runs_since(path: Path) -> None:
     """The holder's process has checked the question and waits for the ledger when another process stops the study."""
     agreed = study()

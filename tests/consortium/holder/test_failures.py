@@ -51,6 +51,7 @@ from tests.consortium.holder.examples import (
 from tests.consortium.holder.ledgers import edit, faults, gate
 from tests.consortium.protocol import examples
 from tests.consortium.protocol.mutation import mutations
+from tests.effort import some
 from tests.test_files import limited_size
 
 AGREED = study("independent")
@@ -351,7 +352,9 @@ with Ledger.open(Path(sys.argv[1])) as ledger:
 """
 
 
-@pytest.mark.parametrize(("number", "failures"), [(signal.SIGINT, 0), (signal.SIGTERM, 1), (signal.SIGKILL, 1)])
+@pytest.mark.parametrize(
+    ("number", "failures"), some([(signal.SIGTERM, 1), (signal.SIGINT, 0), (signal.SIGKILL, 1)], 2)
+)
 def test_an_interruption_at_the_keyboard_is_no_failure_and_any_other_end_is_one(
     number: int, failures: int, path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def test_killed_at_every_line_around_the_commit(lines: int, tmp_path: Path) -> N
     assert found["cut off"] >= often(2, 10)
 
 
+@soak
 def test_the_checks_notice_a_release_before_the_commit(lines: int, tmp_path: Path) -> None:
     done = kill("lines", tmp_path, 3, lines - 100, "sabotage")
     assert done.returncode == 1

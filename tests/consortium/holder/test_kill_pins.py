@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.effort import often
+from tests.effort import often, soak
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -29,6 +29,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> int:
     return int(found["lines"])
 
 
+@soak
 def test_killed_around_the_commit_a_study_is_pinned_with_its_codes_or_not_at_all(lines: int, tmp_path: Path) -> None:
     done = kill(tmp_path, often(9, 3), lines - 100)
     assert done.returncode == 0, done.stderr

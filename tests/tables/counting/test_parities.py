@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from panbayes.tables.counting.count_tables import contingency
 from panbayes.tables.counting.engines import Kernels, engine
 from panbayes.tables.counting.parities import pack_bits, parities
+from tests.effort import often
 
 BOTH: tuple[Kernels, ...] = ("numba", "numpy")
 each_kernel = pytest.mark.parametrize("kernels", BOTH)
@@ -78,7 +79,7 @@ def test_words_are_padded_with_zeros() -> None:
         assert [sum(int(word).bit_count() for word in row) for row in words] == [records] * 2
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=often(30, 150))
 @given(
     st.integers(1, 6).flatmap(
         lambda rows: st.tuples(
