@@ -70,12 +70,24 @@ def run_here(
 
 
 def run_line(line: str, *, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line as a person types it: by a shell, and here what is a plain ``panbayes`` command at its end."""
-    before, _, last = line.rpartition(" | ")
+    """Run a line as a person types it: by a shell, and here what is a plain ``panbayes`` command at one of its ends."""
     if _is_plain(line):
         return run_here(*shlex.split(line)[1:], folder=folder)
+    before, _, last = line.rpartition(" | ")
     if _is_plain(last):
         return run_here(*shlex.split(last)[1:], folder=folder, stdin=_run_by_shell(before, folder).stdout)
+    first, _, after = line.partition(" | ")
+    if after and _is_plain(first):
+        done = run_here(*shlex.split(first)[1:], folder=folder)
+        rest = _run_by_shell(after, folder, stdin=done.stdout)
+        return subprocess.CompletedProcess(line, rest.returncode, rest.stdout, done.stderr + rest.stderr)
+    first, _, after = line.partition(" && ")
+    if after and _is_plain(first):
+        done = run_here(*shlex.split(first)[1:], folder=folder)
+        if done.returncode:
+            return done
+        rest = run_line(after, folder=folder)
+        return subprocess.CompletedProcess(line, rest.returncode, done.stdout + rest.stdout, done.stderr + rest.stderr)
     return _run_by_shell(line, folder)
 
 
@@ -83,11 +95,12 @@ def _is_plain(line: str) -> bool:
     return line.startswith("panbayes ") and not FOR_A_SHELL.search(QUOTED.sub("", line))
 
 
-def _run_by_shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def _run_by_shell(line: str, folder: Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         ["bash", "-c", line],
         cwd=folder,
+        input=stdin,
         env=environment(folder, {"PATH": path}),
         capture_output=True,
         text=True,

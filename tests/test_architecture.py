@@ -9,6 +9,7 @@ import ast
 import importlib
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,12 @@ import panbayes
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "panbayes"
 MODULES = sorted(SOURCE.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Read a module once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def module_name(path: Path) -> str:
@@ -51,7 +57,7 @@ def test_the_contracts_of_the_import_linter_hold_without_ignores() -> None:
 def names_in(path: Path) -> set[str]:
     """Every module that a module imports."""
     package = module_name(path) if path.name == "__init__.py" else module_name(path).rpartition(".")[0]
-    return imported(TREES[path], package)
+    return imported(tree_of(path), package)
 
 
 def test_rooms_never_import_the_package_root() -> None:
@@ -80,7 +86,7 @@ def test_all_lists_what_each_module_defines() -> None:
         assert len(set(exported)) == len(exported), path
         elsewhere = {
             alias.asname or alias.name
-            for node in ast.walk(TREES[path])
+            for node in ast.walk(tree_of(path))
             if isinstance(node, ast.Import | ast.ImportFrom)
             for alias in node.names
         }
@@ -88,7 +94,7 @@ def test_all_lists_what_each_module_defines() -> None:
 
 
 def test_modules_say_what_they_are() -> None:
-    assert not [path for path in MODULES if not ast.get_docstring(TREES[path])]
+    assert not [path for path in MODULES if not ast.get_docstring(tree_of(path))]
 
 
 def test_no_room_without_a_name_of_its_own() -> None:
@@ -125,7 +131,7 @@ def test_only_the_gate_builds_a_release() -> None:
     builders = {
         path.relative_to(SOURCE).as_posix()
         for path in MODULES
-        for node in ast.walk(TREES[path])
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Release"
     }
     assert builders == {"consortium/holder/gate.py"}

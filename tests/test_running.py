@@ -8,19 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import some
 from tests.running import run_here, run_line, run_process
 
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [
-        ((), 2),
-        (("learn",), 2),
-        (("schema", "draft", "absent.csv", "-o", "s.toml"), 2),
-        (("schema", "draft", "t.csv", "-o", "s.toml", "--json"), 0),
-        (("stream", "feed", "s.state"), 2),
-        (("holder", "ledger", "show"), 2),
-    ],
+    some(
+        [
+            ((), 2),
+            (("learn",), 2),
+            (("schema", "draft", "absent.csv", "-o", "s.toml"), 2),
+            (("schema", "draft", "t.csv", "-o", "s.toml", "--json"), 0),
+            (("stream", "feed", "s.state"), 2),
+            (("holder", "ledger", "show"), 2),
+        ],
+        3,
+    ),
 )
 def test_here_and_in_a_process(arguments: tuple[str, ...], code: int, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,ä\n", encoding="utf-8")

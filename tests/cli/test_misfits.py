@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from panbayes.tables.fit import AttributeFit, Fit, misfit_lines
-from tests.effort import soak
+from tests.effort import soak, some
 from tests.running import environment, run_here
 
 SCHEMA = """version = 1
@@ -85,7 +85,7 @@ def test_where_all_fit_nothing_is_said(folder: Path) -> None:
     assert "eyes" not in shown
 
 
-@pytest.mark.parametrize("more", [(), ("--json",)])
+@pytest.mark.parametrize("more", some([(), ("--json",)], 1))
 def test_they_go_into_no_pipe_or_file(folder: Path, more: tuple[str, ...]) -> None:
     done = in_a_pipe(folder, "--holder", "north=odd.csv", *more)
     assert done.returncode == 0

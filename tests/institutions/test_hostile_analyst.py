@@ -27,11 +27,12 @@ from panbayes.consortium.protocol import codec
 from panbayes.consortium.protocol.codec import decode_question, decode_reply
 from panbayes.consortium.protocol.envelope import Refusal, Release, question
 from panbayes.consortium.protocol.queries import TablesQuery
+from tests.effort import often
 from tests.institutions.child import faulty
 from tests.institutions.invariants import entries_of
 from tests.institutions.parties import SCHEMA, Consortium, Terms, key_of, until
 
-FLOOD = 10_000
+FLOOD = often(2_000, 10_000)
 MEMORY = 6 * 2**30
 """Bytes of address space, of which the libraries map most: what a process takes beside them is far less."""
 
@@ -152,7 +153,7 @@ def odd_things(stage: Stage, base: Path) -> None:
 
 
 def flood(stage: Stage) -> None:
-    """Put ten thousand letters that somebody made without a key of anybody."""
+    """Put many letters that somebody made without a key of anybody."""
     rng = np.random.default_rng(1)
     for number in range(FLOOD):
         stem = f"{rng.bytes(6).hex()}-{number:06d}"

@@ -214,7 +214,7 @@ def test_an_agent_serves_goes_on_and_ends_when_it_is_asked(exchange: Exchange) -
     assert exchange.answer_all().returncode == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["asked to stop", "at the keyboard"])
+@pytest.mark.parametrize("number", some([signal.SIGTERM, signal.SIGINT], 1))
 def test_an_agent_that_is_stopped_says_how_things_stand(exchange: Exchange, number: signal.Signals) -> None:
     """That is how serving ends: nothing went wrong, and the last line says what waits and how to begin again."""
     exchange.propose()
@@ -286,6 +286,7 @@ def test_an_agent_without_room_for_an_answer_keeps_it_until_there_is_some(exchan
     assert exchange.happened() == ["approved", "answered"], "not computed again"
 
 
+@soak
 def test_a_ledger_without_room_is_silence(exchange: Exchange) -> None:
     exchange.approve()
     stem = exchange.ask()

@@ -24,7 +24,7 @@ from panbayes.consortium.protocol.envelope import Release
 from panbayes.errors import InternalError
 from tests.consortium.agent.exchanges import VOTING, Exchange
 from tests.consortium.agent.houses import SCHEMA, key
-from tests.effort import soak
+from tests.effort import soak, some
 
 ADAPTIVE = 'version = 1\nname = "adaptive"\nschema = "clinic.toml"\nepsilon = 1\n'
 VOTES = f'{ADAPTIVE}strategy = "noisy-majority-voting"\ndegree = 1\n'
@@ -55,7 +55,7 @@ def exchange(tmp_path: Path) -> Exchange:
     return made
 
 
-@pytest.mark.parametrize("text", [ADAPTIVE, VOTES, HIDDEN], ids=["adaptive", "votes", "private size"])
+@pytest.mark.parametrize("text", some([VOTES, ADAPTIVE, HIDDEN], 1))
 def test_a_rehearsal_through_letters_learns_what_one_process_learns_bit_for_bit(tmp_path: Path, text: str) -> None:
     exchange = Exchange(tmp_path, text=text)
     exchange.approve()

@@ -22,7 +22,7 @@ from panbayes.consortium.post.keys import PrivateKey
 from panbayes.consortium.post.letters import Header, Letter, Signed, stem_of
 from panbayes.consortium.post.requests import SIGNATURE, Action, Poll, Request, one_line
 from tests.consortium.mailboxes import STUDY, Site, site
-from tests.effort import soak
+from tests.effort import soak, some
 
 TOLD = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nConnection: close\r\n\r\n"
 """What a stranger is told."""
@@ -480,7 +480,7 @@ def test_one_holder_has_few_connections(here: Site) -> None:
     assert ended == 6
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", some([signal.SIGTERM, signal.SIGKILL], 1))
 def test_a_server_that_ends_in_the_middle_and_comes_back_has_lost_nothing(number: int) -> None:
     with site() as here:
         carrier = here.carrier("north")

@@ -36,6 +36,7 @@ def test_killed_around_the_commit_a_study_is_pinned_with_its_codes_or_not_at_all
     assert json.loads(done.stdout)["codes left"] >= 1
 
 
+@soak
 def test_the_checks_notice_codes_that_are_kept_after_the_commit(lines: int, tmp_path: Path) -> None:
     done = kill(tmp_path, 1, lines - 60, "sabotage")
     assert done.returncode == 1

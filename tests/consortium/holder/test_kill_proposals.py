@@ -36,6 +36,7 @@ def test_killed_at_lines_from_the_writing_of_an_answer_on(tmp_path: Path) -> Non
     assert found["charged, not received"] >= 1
 
 
+@soak
 def test_the_checks_notice_an_answer_before_the_commit(tmp_path: Path) -> None:
     done = kill(tmp_path, 11, "written", "sabotage")
     assert done.returncode == 1
