@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import soak, some
 from tests.service.running_service import RunningService, density, open_state, running
 from tests.service.test_services import HTTP, ids
 
@@ -31,6 +32,7 @@ int msync(void *start, size_t length, int flags) {
 """
 
 
+@soak
 def test_signals_pauses_and_another_file_change_nothing_and_many_wishes_to_stop_are_one(tmp_path: Path) -> None:
     open_state(tmp_path / "a.state")
     with running(tmp_path, HTTP) as service:
@@ -74,7 +76,7 @@ def replaced(state: Path) -> None:
     open_state(state)
 
 
-@pytest.mark.parametrize("how", [removed, replaced])
+@pytest.mark.parametrize("how", some([removed, replaced], 1))
 def test_nothing_is_acknowledged_that_would_be_lost_with_the_process(
     how: Callable[[Path], None], tmp_path: Path
 ) -> None:
@@ -93,6 +95,7 @@ def test_nothing_is_acknowledged_that_would_be_lost_with_the_process(
         assert density(tmp_path / "a.state") >= 0.085
 
 
+@soak
 def test_a_disk_that_takes_nothing_ends_the_service_before_anything_is_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

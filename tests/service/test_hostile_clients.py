@@ -17,7 +17,7 @@ from panbayes.service.address import Address
 from panbayes.service.door import Door
 from panbayes.service.shelf import Shelf
 from panbayes.service.showing import showing
-from tests.effort import soak
+from tests.effort import soak, some
 from tests.running import environment
 from tests.service.running_service import density, open_state, running
 from tests.service.test_keeper import service as service_file
@@ -60,7 +60,7 @@ def test_a_web_page_cannot_feed_where_there_is_no_token(tmp_path: Path) -> None:
     assert density(tmp_path / "a.state") == pytest.approx(0.1, abs=0.015)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", some([signal.SIGTERM, signal.SIGHUP], 1))
 def test_a_body_that_is_coming_when_the_service_stops_is_turned_away(tmp_path: Path, number: int) -> None:
     open_state(tmp_path / "a.state")
     with running(tmp_path, HTTP) as service, connect(service.port("taking lines at")) as connection:
@@ -73,6 +73,7 @@ def test_a_body_that_is_coming_when_the_service_stops_is_turned_away(tmp_path: P
     assert density(tmp_path / "a.state") == pytest.approx(0.1, abs=0.015)
 
 
+@soak
 def test_a_release_that_cannot_be_written_ends_the_service_and_what_was_answered_counts(tmp_path: Path) -> None:
     open_state(tmp_path / "a.state")
     with running(tmp_path, f"beat = 3.0\n{HTTP}") as service, connect(service.port("taking lines at")) as connection:

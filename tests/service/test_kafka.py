@@ -159,6 +159,7 @@ def impatient() -> Iterator[None]:
         yield
 
 
+@soak
 def test_a_broker_that_vanishes_is_lost_once_and_found_again(tmp_path: Path) -> None:
     with kafka_cluster() as cluster:
         cluster.make("visits")
