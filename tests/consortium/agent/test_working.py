@@ -164,6 +164,19 @@ def test_what_is_promised_for_reading_does_not_depend_on_the_rows_of_one_person(
     assert promises[0].seconds > effort.OPEN + 500_000 * effort.ID, "all rows that were declared are read"
 
 
+def test_people_who_have_blocks_are_promised_for_by_what_their_register_takes(tmp_path: Path) -> None:
+    bound = "[time]\ngrid = 0\nrows_bound = 300000\n"
+    exchange = Exchange(tmp_path, text=HIDDEN, schema=SCHEMA + '[unit]\ncolumn = "id"\n', rest=bound)
+    (exchange.house.folder / "north.csv").write_text("id,smokes,age\na,no,30\nb,yes,70\n")
+    declared = exchange.run_here("dataset", "declare", "--unit", "id", "--changing", "--blocks", "yearly")
+    assert declared.returncode == 0, declared.stderr
+    exchange.approve()
+    worker = Worker(exchange.holder)
+    (promised,) = (said.seconds for said in worker.work(job(exchange)) if isinstance(said, Promise))
+    worker.close()
+    assert promised > effort.OPEN + 300_000 * (effort.ID + effort.REGISTER)
+
+
 def test_people_who_may_have_any_number_of_rows_need_a_bound_before_anything_is_read(tmp_path: Path) -> None:
     schema = SCHEMA.replace("[[attributes]]", '[unit]\ncolumn = "id"\nmax_records = 1\n\n[[attributes]]', 1)
     exchange = Exchange(tmp_path, schema=schema, rest="[time]\ngrid = 1\n")
