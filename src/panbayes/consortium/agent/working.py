@@ -50,6 +50,7 @@ from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError, LedgerError, PanbayesError
 from panbayes.tables.codes import code_type
+from panbayes.tables.remote import RemoteTable
 from panbayes.tables.spool import BLOCK_RECORDS
 from panbayes.tables.table import Table
 
@@ -161,6 +162,7 @@ class _Working:
                 schema=study.schema,
                 read=at_hand,
                 blocks=opened.blocks,
+                there=isinstance(opened.records, RemoteTable),
             )
         )
         outcome = opened.gate.settle(job.body, asker=job.asker)
