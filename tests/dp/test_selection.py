@@ -68,6 +68,18 @@ def test_every_candidate_has_exactly_its_probability(rule: Rule) -> None:
             assert walked.admits(place, chance), (scores, scale, place)
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_chunk_by_chunk_the_probabilities_are_the_same(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "_CHUNK", 1)
+
+    def draw_one(script: Script) -> int:
+        return select(np.array([1.0, 0.0]), scale=Fraction(1), rule=rule, bits=narrow(script, 4))
+
+    walked: Walk = walk(draw_one, undecided=0.15 if rule == "exponential" else 0.03)
+    for place, chance in enumerate(law([1.0, 0.0], Fraction(1), rule)):
+        assert walked.admits(place, chance), place
+
+
 @settings(derandomize=True, max_examples=often(40, 200), deadline=None)
 @given(
     st.lists(

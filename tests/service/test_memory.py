@@ -6,8 +6,17 @@ import socket
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from panbayes.service.feed import Feed
+from panbayes.stream.ids import arena as arena_module
+from panbayes.stream.ids.arena import private_memory
+from panbayes.stream.ids.feeding import stream_format
+from panbayes.stream.ids.formats import lines as lines_module
+from panbayes.stream.statistics.methods.statistic import Answer
+from panbayes.stream.stream_estimator import StreamEstimator
 from tests.service.running_service import open_state, running, wait_for
 from tests.stream.memory_scan import Planted, found_in, may_read
 
@@ -64,3 +73,30 @@ def test_nothing_of_what_came_in_is_found_in_an_idle_service(tmp_path: Path) -> 
         assert found_in(process, needles) <= {"http: ascii"}
         assert service.stop() == 0
         service.process.stdin.close()
+
+
+def test_lines_that_an_error_kept_out_of_a_state_are_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full, say; whoever keeps the error keeps no line by it."""
+    memory: list[NDArray[np.uint8]] = []
+
+    def seen(size: int) -> NDArray[np.uint8]:
+        memory.append(private_memory(size))
+        return memory[-1]
+
+    def fail(_estimator: object, _batch: object) -> None:
+        assert any(array.any() for array in memory)
+        raise OSError("full")
+
+    open_state(tmp_path / "a.state")
+    with StreamEstimator[Answer].open(tmp_path / "a.state") as estimator:
+        for module in (arena_module, lines_module):
+            monkeypatch.setattr(module, "private_memory", seen)
+        feed = Feed((estimator,), form=stream_format("", "text"), column=None)
+        monkeypatch.setattr(StreamEstimator, "update", fail)
+        with pytest.raises(OSError, match="full") as kept:
+            feed.take(b"somebody\nelse\n")
+    assert kept.value.__traceback__ is not None
+    assert len(memory) == 2
+    assert not any(array.any() for array in memory)

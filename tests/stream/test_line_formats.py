@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from panbayes.errors import InputError
-from panbayes.stream.ids.arena import Arena
+from panbayes.stream.ids import arena as arena_module
+from panbayes.stream.ids.arena import Arena, private_memory
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.feeding import batches
 from panbayes.stream.ids.formats import lines as lines_module
@@ -285,3 +287,21 @@ def test_a_number_that_no_column_has_is_the_users_mistake(tmp_path: Path, number
     (tmp_path / "in.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(InputError, match="does not name"):
         list(batches(str(tmp_path / "in.csv"), column=number))
+
+
+def test_an_error_that_somebody_keeps_keeps_no_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its frames hold the reader of the lines, which would end, and overwrite them, when the error is let go."""
+    path, memory = tmp_path / "in.csv", list[NDArray[np.uint8]]()
+    path.write_bytes(b"id,x\nsomebody,8\n")
+
+    def seen(size: int) -> NDArray[np.uint8]:
+        memory.append(private_memory(size))
+        return memory[-1]
+
+    for module in (arena_module, lines_module):
+        monkeypatch.setattr(module, "private_memory", seen)
+    with pytest.raises(InputError, match="exactly once") as kept:
+        list(batches(str(path), column="y"))
+    assert len(memory) == 2
+    assert kept.value.__traceback__ is not None
+    assert not any(array.any() for array in memory)

@@ -602,6 +602,31 @@ def test_one_moment_decides_whether_an_answer_is_late_and_when_it_leaves(
                 ledger.write_event("resumed", {"by": "mary", "reason": "a test"}, study=study)
 
 
+@dataclass
+class Ticking(Time):
+    """A clock by which every look at it takes its time."""
+
+    def monotonic(self) -> float:
+        self.now += 0.001
+        return self.now
+
+
+def test_no_second_look_at_the_clock_decides_when_an_answer_leaves(tmp_path: Path) -> None:
+    """Whatever a look finds that comes after the one that counted: what is no overrun leaves in its slot."""
+    exchange = Exchange(tmp_path, rest=EVERY_SECOND)
+    scene = Scene(exchange, time=Ticking())
+    exchange.approve()
+    for number in range(1, 13):
+        scene.computing.takes = 0.9905 + number / 1000
+        before, start = exchange.happened().count("overrun"), scene.time.now
+        exchange.ask(number=number)
+        scene.turn()
+        assert (scene.time.now > start + 1.5) == (exchange.happened().count("overrun") > before), number
+        if exchange.happened()[-1] == "stopped":
+            break
+    assert exchange.happened().count("overrun") == 2, "the slot's end lies among them"
+
+
 def _events(exchange: Exchange) -> tuple[Any, ...]:
     with exchange.holder.ledger() as ledger:
         return ledger.events()

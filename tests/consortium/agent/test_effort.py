@@ -119,8 +119,20 @@ def test_a_promise_is_the_formula_that_is_written_down() -> None:
     assert found == pytest.approx(sum(parts))
     read = sum(parts) + effort.OPEN + effort.READ * 10**6 * 20
     assert seconds(asked, sizes=sizes, schema=wide, read=False) == pytest.approx(read)
-    assert seconds(asked, sizes=sizes, schema=people, read=False) == pytest.approx(read + effort.ID * 10**6)
+    ids = read + effort.ID * 10**6
+    assert seconds(asked, sizes=sizes, schema=people, read=False) == pytest.approx(ids)
+    blocks = ids + effort.REGISTER * 10**6
+    assert seconds(asked, sizes=sizes, schema=people, read=False, blocks=True) == pytest.approx(blocks)
+    assert seconds(asked, sizes=sizes, schema=people, read=True, blocks=True) == pytest.approx(sum(parts))
+    elsewhere = sum(parts) + effort.AWAY + (effort.THERE - effort.PASS) * 100 * 10**5
+    assert seconds(asked, sizes=sizes, schema=wide, read=True, there=True) == pytest.approx(elsewhere)
     assert min(parts) > 0
+
+
+def test_constants_leave_room_above_what_was_measured() -> None:
+    """Microseconds for a value, an id, a person in a register, and a record and table that a database counts."""
+    measured = ((effort.READ, 1.5), (effort.ID, 4), (effort.REGISTER, 23), (effort.THERE, 1))
+    assert all(promised * 1e6 >= 1.5 * took for promised, took in measured)
 
 
 def test_sizes_are_the_public_ones_or_the_declared_ones() -> None:

@@ -126,3 +126,22 @@ def test_a_note_that_nobody_signed_changes_nothing(exchange: Exchange) -> None:
     with pytest.raises(LedgerError, match="other officers decide"):
         forged.ledger()
     exchange.holder.ledger().close()
+
+
+def test_where_two_must_sign_no_file_makes_one_enough(tmp_path: Path) -> None:
+    """Neither when the account is opened, nor at the gate, with all the consent that the file asks for."""
+    exchange = Exchange(tmp_path, officers=("mary", "john"), top="approvals = 2")
+    exchange.holder.ledger().close()
+    fewer = of(exchange.holder, "mary", "john", required=1)
+    with pytest.raises(LedgerError, match="other officers decide"):
+        fewer.ledger()
+    proposed, study = exchange.propose(), exchange.study.hash
+    with fewer.account() as ledger:
+        statement = consent_to(fewer, proposed).statement
+        for name, agreed in (("mary", False), ("john", True)):
+            signature = sign(key(name), "panbayes-approval", statement.encode())
+            said = {"key": key(name).public.line, "statement": statement, "signature": signature}
+            ledger.write_event("approved", said, study=study)
+            with ledger.transaction() as transaction:
+                assert not consent_to(fewer, proposed).given(transaction, study)
+                assert consent_to(exchange.holder, proposed).given(transaction, study) is agreed

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from panbayes.consortium.agent import effort, pipe
@@ -25,6 +26,7 @@ from panbayes.errors import InternalError
 from tests.consortium.agent.exchanges import VOTING, Exchange
 from tests.consortium.agent.houses import SCHEMA, key
 from tests.effort import soak, some
+from tests.tables.databases import in_duckdb
 
 ADAPTIVE = 'version = 1\nname = "adaptive"\nschema = "clinic.toml"\nepsilon = 1\n'
 VOTES = f'{ADAPTIVE}strategy = "noisy-majority-voting"\ndegree = 1\n'
@@ -162,6 +164,34 @@ def test_what_is_promised_for_reading_does_not_depend_on_the_rows_of_one_person(
         worker.close()
     assert promises[0] == promises[1]
     assert promises[0].seconds > effort.OPEN + 500_000 * effort.ID, "all rows that were declared are read"
+
+
+def test_people_who_have_blocks_are_promised_for_by_what_their_register_takes(tmp_path: Path) -> None:
+    bound = "[time]\ngrid = 0\nrows_bound = 300000\n"
+    exchange = Exchange(tmp_path, text=HIDDEN, schema=SCHEMA + '[unit]\ncolumn = "id"\n', rest=bound)
+    (exchange.house.folder / "north.csv").write_text("id,smokes,age\na,no,30\nb,yes,70\n")
+    declared = exchange.run_here("dataset", "declare", "--unit", "id", "--changing", "--blocks", "yearly")
+    assert declared.returncode == 0, declared.stderr
+    exchange.approve()
+    worker = Worker(exchange.holder)
+    (promised,) = (said.seconds for said in worker.work(job(exchange)) if isinstance(said, Promise))
+    worker.close()
+    assert promised > effort.OPEN + 300_000 * (effort.ID + effort.REGISTER)
+
+
+def test_what_a_database_counts_is_promised_for_by_what_that_takes(tmp_path: Path) -> None:
+    exchange = Exchange(tmp_path, text=HIDDEN, rest="[time]\ngrid = 0\nrows_bound = 300000\n")
+    table = pl.DataFrame({"smokes": ["no", "yes"], "age": [30, 70]})
+    address = in_duckdb(table, exchange.house.folder / "t").replace(f"{exchange.house.folder}/", "")
+    config = exchange.house.config
+    config.write_text(config.read_text().replace('file = "north.csv"', f'url = "{address}&pushdown=true"'))
+    declared = exchange.run_here("dataset", "declare", "--fixed")
+    assert declared.returncode == 0, declared.stderr
+    exchange.approve()
+    worker = Worker(exchange.holder)
+    (promised,) = (said.seconds for said in worker.work(job(exchange)) if isinstance(said, Promise))
+    worker.close()
+    assert promised > effort.OPEN + effort.AWAY
 
 
 def test_people_who_may_have_any_number_of_rows_need_a_bound_before_anything_is_read(tmp_path: Path) -> None:

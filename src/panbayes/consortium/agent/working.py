@@ -50,6 +50,7 @@ from panbayes.dp.secure import SecureNoise
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError, LedgerError, PanbayesError
 from panbayes.tables.codes import code_type
+from panbayes.tables.remote import RemoteTable
 from panbayes.tables.spool import BLOCK_RECORDS
 from panbayes.tables.table import Table
 
@@ -61,11 +62,15 @@ IDLE_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The gate of one study, as one letter proposed it; ``stack`` closes what is behind it."""
+    """The gate of one study, as one letter proposed it; ``stack`` closes what is behind it.
+
+    ``blocks`` tells whether a register says who is let in.
+    """
 
     letter: str
     gate: Gate
     records: Records
+    blocks: bool
     stack: ExitStack
 
 
@@ -156,6 +161,8 @@ class _Working:
                 sizes=public_sizes(study.schema, size=size, bound=time.rows_bound),
                 schema=study.schema,
                 read=at_hand,
+                blocks=opened.blocks,
+                there=isinstance(opened.records, RemoteTable),
             )
         )
         outcome = opened.gate.settle(job.body, asker=job.asker)
@@ -190,18 +197,18 @@ class _Working:
             return self._opened
         self.close()
         with ExitStack() as stack:
-            records, gate = self._behind(proposed, stack)
-            self._opened = _Opened(letter, gate, records, stack.pop_all())
+            records, gate, blocks = self._behind(proposed, stack)
+            self._opened = _Opened(letter, gate, records, blocks, stack.pop_all())
         return self._opened
 
-    def _behind(self, proposed: ProposedStudy, stack: ExitStack) -> tuple[Records, Gate]:
-        """Return the records that a study sees, and the gate before them."""
+    def _behind(self, proposed: ProposedStudy, stack: ExitStack) -> tuple[Records, Gate, bool]:
+        """Return the records that a study sees, the gate before them, and whether people have blocks."""
         holder, study = self._holder, proposed.study
         consent, argument, edition = consent_to(holder, proposed), f"{holder.file}, source", None
         if self._simulate is not None:
             decided = stack.enter_context(holder.ledger())
             made_up = read_for(study, holder.data, argument=argument, stack=stack)
-            return made_up, Gate(
+            gate = Gate(
                 made_up,
                 study,
                 stack.enter_context(Ledger.in_memory()),
@@ -209,6 +216,7 @@ class _Working:
                 report=self._report,
                 consent=_Elsewhere(consent, decided),
             )
+            return made_up, gate, False
         holder.ledger().close()  # Makes it where there is none, with its cap.
         declared = holder.cabinet.declared_at(holder.data, argument=argument)
         records: Records
@@ -240,7 +248,7 @@ class _Working:
             placed=declared is not None,
             edition=edition,
         )
-        return records, gate
+        return records, gate, edition is not None and edition.pin.blocks is not None
 
     def _report(self, error: BaseException) -> None:
         """Take down what went wrong behind the gate."""

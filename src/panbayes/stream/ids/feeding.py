@@ -17,6 +17,7 @@ Parquet file, because the two promise opposite things about the same files:
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -76,7 +77,9 @@ def batches(
     try:
         if found.of_lines is not None:
             arena = Arena()
-            yield from found.of_lines(line_batches(source, asked, arena), column, fields, arena)
+            # Closed here: whoever keeps an error keeps every frame in which it was raised, and what they hold.
+            with closing(line_batches(source, asked, arena)) as lines:
+                yield from found.of_lines(lines, column, fields, arena)
         elif found.of_file is not None:
             yield from found.of_file(source, column, fields, asked)
     finally:
