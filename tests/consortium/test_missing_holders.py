@@ -120,7 +120,7 @@ def measures_blocks(study: Study) -> bool:
     return any(len(axes) > 2 for query in queries if isinstance(query, GroupedTablesQuery) for axes in query.tables)
 
 
-@pytest.mark.parametrize("study", some(STUDIES, 4), ids=named)
+@pytest.mark.parametrize("study", some(STUDIES, 2), ids=named)
 def test_whoever_drops_out_whenever_the_run_ends_with_a_network_and_comes_by_the_same_way_again(study: Study) -> None:
     """The lost holder is never asked again, what it was asked counts as spent, and its late answers change nothing."""
     whole = learn_without(study, SAMPLED, Silence(Kept(late=())))
@@ -147,7 +147,7 @@ def test_whoever_drops_out_whenever_the_run_ends_with_a_network_and_comes_by_the
         assert again.ids == wire.ids - {(name, wire.of(name)[-1].id)}, "the last answer of the lost one is not wanted"
 
 
-@pytest.mark.parametrize("study", some(STUDIES, 3), ids=named)
+@pytest.mark.parametrize("study", some(STUDIES, 2), ids=named)
 def test_a_run_that_is_given_up_at_every_asking_ends_as_one_that_was_not(study: Study) -> None:
     """Nobody answers in time at any asking, the run is begun again each time, and one drops out in the middle."""
     place = max(askings(study)) // 2
@@ -173,7 +173,7 @@ def test_a_run_that_is_given_up_at_every_asking_ends_as_one_that_was_not(study: 
     assert given_up == 2 * len(course.took_part) - 1
 
 
-@pytest.mark.parametrize("study", some(STUDIES, 3), ids=named)
+@pytest.mark.parametrize("study", some(STUDIES, 2), ids=named)
 def test_two_of_three_may_drop_out_together_or_one_after_the_other(study: Study) -> None:
     last = max(askings(study))
     for first, second in combinations_with_replacement(range(0, last + 1, max(1, last // 2)), 2):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,10 +16,12 @@ from panbayes.consortium.agent import decisions
 from panbayes.consortium.agent.answering import Agent, Did
 from panbayes.consortium.agent.carrier import FolderCarrier
 from panbayes.consortium.agent.configuration import HolderFile
+from panbayes.consortium.agent.pipe import Job, Said
 from panbayes.consortium.agent.serving import answer_all
 from panbayes.consortium.agent.studies import Studies
 from panbayes.consortium.agent.study_letters import ProposedStudy
 from panbayes.consortium.agent.worker import Worker
+from panbayes.consortium.agent.working import Working
 from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.post.bodies import StudyBody
 from panbayes.consortium.post.folder import Folder
@@ -47,6 +49,26 @@ AT_ONCE: Final = "[time]\ngrid = 0\n"
 def tables(study: Study) -> TablesQuery:
     """The one question that such a study may ask."""
     return TablesQuery(sets=((0, 1),), epsilon=ratio(study.epsilon or Fraction(1)), clip=study.clip == "holder")
+
+
+class Here(Worker):
+    """Computes in this process what a worker has computed by another; after it was closed, from the beginning."""
+
+    def __init__(self, holder: HolderFile, *, simulate: int | None = None) -> None:
+        """Have read nothing yet."""
+        super().__init__(holder, simulate=simulate)
+        self._new = partial(Working, holder, simulate=simulate)
+        self._working = self._new()
+
+    def work(self, job: Job) -> Iterator[Said]:
+        """Yield what is said about a question."""
+        yield from self._working.work(job)
+
+    def close(self) -> int | None:
+        """Let go of the records."""
+        self._working.close()
+        self._working = self._new()
+        return None
 
 
 @dataclass
@@ -179,9 +201,9 @@ class Exchange:
         return run_here(*given, folder=self.root, more=os.environ)
 
     @cached_property
-    def worker(self) -> Worker:
+    def worker(self) -> Here:
         """What computes for the agent in this process."""
-        return Worker(self.holder)
+        return Here(self.holder)
 
     def answer_here(self) -> Did:
         """Answer everything by an agent in this process, and say what it did."""

@@ -23,7 +23,7 @@ from panbayes.consortium.post.letters import Header, Letter
 from panbayes.consortium.protocol.codec import decode_reply, round_of
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.errors import InternalError
-from tests.consortium.agent.exchanges import VOTING, Exchange
+from tests.consortium.agent.exchanges import VOTING, Exchange, Here
 from tests.consortium.agent.houses import SCHEMA, key
 from tests.effort import soak, some
 from tests.tables.databases import in_duckdb
@@ -41,7 +41,7 @@ def job(exchange: Exchange, **changed: Any) -> Job:
 
 
 def done(exchange: Exchange, asked: Job | None = None, **options: Any) -> Done:
-    worker = Worker(exchange.holder, **options)
+    worker = Here(exchange.holder, **options)
     try:
         *_, last = worker.work(asked or job(exchange))
     finally:
@@ -61,7 +61,7 @@ def exchange(tmp_path: Path) -> Exchange:
 def test_a_rehearsal_through_letters_learns_what_one_process_learns_bit_for_bit(tmp_path: Path, text: str) -> None:
     exchange = Exchange(tmp_path, text=text)
     exchange.approve()
-    study, worker = exchange.study, Worker(exchange.holder, simulate=7)
+    study, worker = exchange.study, Here(exchange.holder, simulate=7)
     agent = Agent(
         exchange.holder, exchange.carrier, worker, say=pytest.fail, note=lambda _: None, simulated=True, again=False
     )
@@ -159,7 +159,7 @@ def test_what_is_promised_for_reading_does_not_depend_on_the_rows_of_one_person(
         exchange = Exchange(tmp_path / f"{rows}", schema=schema, rest="[time]\ngrid = 1\nrows_bound = 500000\n")
         (exchange.house.folder / "north.csv").write_text("id,smokes,age\n" + "a,no,30\n" * rows + "b,yes,70\n")
         exchange.approve()
-        worker = Worker(exchange.holder)
+        worker = Here(exchange.holder)
         promises += [said for said in worker.work(job(exchange)) if isinstance(said, Promise)]
         worker.close()
     assert promises[0] == promises[1]
@@ -173,7 +173,7 @@ def test_people_who_have_blocks_are_promised_for_by_what_their_register_takes(tm
     declared = exchange.run_here("dataset", "declare", "--unit", "id", "--changing", "--blocks", "yearly")
     assert declared.returncode == 0, declared.stderr
     exchange.approve()
-    worker = Worker(exchange.holder)
+    worker = Here(exchange.holder)
     (promised,) = (said.seconds for said in worker.work(job(exchange)) if isinstance(said, Promise))
     worker.close()
     assert promised > effort.OPEN + 300_000 * (effort.ID + effort.REGISTER)
@@ -188,7 +188,7 @@ def test_what_a_database_counts_is_promised_for_by_what_that_takes(tmp_path: Pat
     declared = exchange.run_here("dataset", "declare", "--fixed")
     assert declared.returncode == 0, declared.stderr
     exchange.approve()
-    worker = Worker(exchange.holder)
+    worker = Here(exchange.holder)
     (promised,) = (said.seconds for said in worker.work(job(exchange)) if isinstance(said, Promise))
     worker.close()
     assert promised > effort.OPEN + effort.AWAY
@@ -224,7 +224,7 @@ def test_what_is_promised_follows_from_public_sizes_alone(tmp_path: Path) -> Non
         exchange = Exchange(tmp_path / str(len(promises)), rest="[time]\ngrid = 1\n")
         (exchange.house.folder / "north.csv").write_text(table)
         exchange.approve()
-        worker = Worker(exchange.holder)
+        worker = Here(exchange.holder)
         promises.append([said for said in worker.work(job(exchange)) if isinstance(said, Promise)])
         worker.close()
     assert promises[0] == promises[1]
@@ -264,5 +264,9 @@ def test_what_is_compiled_is_kept_with_the_state_where_there_is_no_other_place(
     exchange: Exchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("panbayes.consortium.agent.worker.is_kept", lambda: False)
-    assert done(exchange).became == "answered"
+    worker = Worker(exchange.holder)
+    *_, last = worker.work(job(exchange))
+    worker.close()
+    assert isinstance(last, Done)
+    assert last.became == "answered"
     assert (exchange.house.folder / "state" / "kernels").stat().st_mode & 0o777 == 0o700

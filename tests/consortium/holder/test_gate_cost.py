@@ -50,7 +50,7 @@ from panbayes.tables.codes import code_type
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import asked, check, refused
 from tests.consortium.studies import Wire, learn_over
-from tests.effort import some
+from tests.effort import soak, some
 
 DELTA = Fraction(1, 10**9)
 
@@ -292,6 +292,7 @@ def test_the_largest_choice_travels_both_ways(found: Schema) -> None:
     assert len(encode(release)) < MAX_BYTES
 
 
+@soak
 @pytest.mark.parametrize("delta", some([Fraction(0), DELTA], 1))
 def test_a_run_on_the_diabetes_schema_is_never_refused(delta: Fraction) -> None:
     """With so much ε that many rounds are asked for; several holders, who choose at the same time."""

@@ -37,18 +37,19 @@ def test_killed_at_sixty_random_times(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> int:
-    """Kill at every twentieth line that runs for one question; return a line 40 to 21 beyond the last.
+    """Kill at lines far apart of those that run for one question; return one of the last.
 
     ``make soak`` has every line.
     """
-    found = outcome("lines", tmp_path_factory.mktemp("coarse"), 20, 0)
-    assert found["kills"] >= 40
-    return found["lines"]
+    step = often(60, 20)
+    found = outcome("lines", tmp_path_factory.mktemp("coarse"), step, 0)
+    assert found["kills"] >= often(13, 40)
+    return found["lines"] - 2 * step
 
 
 def test_killed_at_every_line_around_the_commit(lines: int, tmp_path: Path) -> None:
     """Among the last lines are some before the commit, and some between the commit and the release."""
-    found = outcome("lines", tmp_path, often(4, 1), lines - 100)
+    found = outcome("lines", tmp_path, often(4, 1), lines - 60)
     assert found["kills"] >= often(12, 50)
     assert found["nothing"] >= often(5, 20)
     assert found["charged, not received"] >= 1
@@ -57,7 +58,7 @@ def test_killed_at_every_line_around_the_commit(lines: int, tmp_path: Path) -> N
 
 @soak
 def test_the_checks_notice_a_release_before_the_commit(lines: int, tmp_path: Path) -> None:
-    done = kill("lines", tmp_path, 3, lines - 100, "sabotage")
+    done = kill("lines", tmp_path, 3, lines - 60, "sabotage")
     assert done.returncode == 1
     assert "AssertionError" in done.stderr
     assert "a release without a charge" in done.stderr or "older copy was restored" in done.stderr

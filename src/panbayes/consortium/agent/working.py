@@ -54,7 +54,7 @@ from panbayes.tables.remote import RemoteTable
 from panbayes.tables.spool import BLOCK_RECORDS
 from panbayes.tables.table import Table
 
-__all__ = ["IDLE_SECONDS", "main"]
+__all__ = ["IDLE_SECONDS", "Working", "main"]
 
 IDLE_SECONDS: Final = 60.0
 """So long it waits for another question, with the records at hand."""
@@ -112,10 +112,11 @@ class _Trouble:
         return self.failed
 
 
-class _Working:
+class Working:
     """Answers the questions of one holder."""
 
     def __init__(self, holder: HolderFile, *, simulate: int | None) -> None:
+        """Have read nothing yet; with ``simulate``, noise comes from that seed and nothing is private."""
         self._holder = holder
         self._simulate = simulate
         self._opened: _Opened | None = None
@@ -290,7 +291,7 @@ def main(arguments: list[str]) -> None:
     os.dup2(2, 1)  # Whatever else prints does not speak to the agent.
     sys.excepthook = _end
     holder = HolderFile.load(arguments[0])
-    working = _Working(holder, simulate=int(arguments[1]) if len(arguments) > 1 else None)
+    working = Working(holder, simulate=int(arguments[1]) if len(arguments) > 1 else None)
     with jobs, said:
         while (job := _next(jobs)) is not None:
             for message in working.work(job):
