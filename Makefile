@@ -7,7 +7,7 @@ PEERS := .venv-peers
 DPMM := .venv-dpmm
 WORKERS ?= 2
 
-.PHONY: help demo test lint format bench bench-quality bench-accuracy bench-tables bench-rivals bench-curves help-pages peers soak spark lock clean
+.PHONY: help demo reproduce test lint format bench bench-quality bench-accuracy bench-tables bench-rivals bench-curves help-pages peers soak spark lock clean
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench-rivals  AIM on real and made tables of many kinds (hours; make peers first)"
 	@echo "make bench-curves  bits of adaptive over epsilon, holders and records (an hour), tables and figures of docs/accuracy.md"
 	@echo "make peers  install dpart, DataSynthesizer, dpmm and real tables into $(PEERS) and $(DPMM), to compare with"
+	@echo "make reproduce  the experiments of the thesis, all of them (half an hour), in reproduced/"
 	@echo "make soak   everything longer: sweeps, fuzzing, kills, fault runs, mutants (hours)"
 	@echo "make spark  install Spark beside the others, for the tests that need it (and Java)"
 	@echo "make lock   pin the newest dependencies again (needs uv)"
@@ -34,6 +35,9 @@ $(READY): requirements-dev.lock pyproject.toml
 
 demo: $(READY)
 	@$(BIN)/panbayes demo --output demo-output
+
+reproduce: $(READY)
+	@$(BIN)/python -m reproduction all -o reproduced
 
 # Many tests start the command in a process of its own, which starts faster where bytecode may be kept.
 ROOM ?=

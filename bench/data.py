@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from panbayes.reproduce.diabetes import load_diabetes
+from panbayes.tables.diabetes import load_diabetes
 from panbayes.tables.table import Table
 
 __all__ = ["diabetes"]

@@ -22,8 +22,8 @@ import numpy as np
 from tests.postgres import USER, Postgres, programs
 
 from bench.large import make
-from panbayes.reproduce.diabetes import diabetes_schema
 from panbayes.schema.schema import Schema
+from panbayes.tables.diabetes import diabetes_schema
 from panbayes.tables.reading import read_records
 from panbayes.tables.remote import remote_table
 from panbayes.tables.sources.dispatch import open_source

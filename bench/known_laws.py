@@ -21,6 +21,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from reproduction.synthetic import synthetic_network
 
 from bench.peers import example
 from panbayes.bayesnet.markov.chordal import network_of
@@ -28,7 +29,6 @@ from panbayes.bayesnet.markov.field import Axes, Field
 from panbayes.bayesnet.markov.nested import Nested
 from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
-from panbayes.reproduce.synthetic import synthetic_network
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table

@@ -59,7 +59,7 @@ def make(path: Path, records: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from panbayes.reproduce.diabetes import diabetes_frame, diabetes_schema
+    from panbayes.tables.diabetes import diabetes_frame, diabetes_schema
 
     schema = diabetes_schema()
     frame = diabetes_frame(_published())
@@ -186,7 +186,7 @@ def side(name: str, table: Path) -> None:
 
 def _small() -> pl.DataFrame:
     """Return Diabetes itself, to load every library and compile every kernel with."""
-    from panbayes.reproduce.diabetes import diabetes_frame
+    from panbayes.tables.diabetes import diabetes_frame
 
     return diabetes_frame(_published())
 
@@ -202,8 +202,8 @@ def _warmed(path: Path) -> Path:
 def _now(path: Path, clock: _Clock) -> None:
     from panbayes.consortium.holder.ledger.fingerprints import fingerprint
     from panbayes.consortium.local.learn import learn
-    from panbayes.reproduce.diabetes import diabetes_schema
     from panbayes.tables.counter import BlockCounter
+    from panbayes.tables.diabetes import diabetes_schema
     from panbayes.tables.encoder import BatchEncoder
     from panbayes.tables.reading import read_records
 
@@ -234,7 +234,7 @@ def _now(path: Path, clock: _Clock) -> None:
 def _earlier(path: Path, clock: _Clock) -> None:
     """Do the same with the code of before, whose functions are looked up by name: they are not those of today."""
     named = importlib.import_module
-    schema = named("panbayes.reproduce.diabetes").diabetes_schema()
+    schema = named("panbayes.tables.diabetes").diabetes_schema()
     learn = named("panbayes.consortium.local.learn").learn
     encode_column = named("panbayes.tables.encoding").encode_column
     fingerprint = named("panbayes.consortium.holder.ledger.binding").fingerprint

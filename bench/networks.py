@@ -25,9 +25,9 @@ from panbayes.bayesnet.network import Network
 from panbayes.bayesnet.structure import Structure
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.errors import InputError
-from panbayes.reproduce.diabetes import load_diabetes
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
+from panbayes.tables.diabetes import load_diabetes
 from panbayes.tables.table import Table
 
 __all__ = ["run"]

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from reproduction.synthetic import RECORDS, synthetic_network
 
 from bench.data import diabetes
 from bench.stress_tables import make
@@ -38,7 +39,6 @@ from panbayes.consortium.local.gates import open_gates
 from panbayes.consortium.protocol.envelope import Release
 from panbayes.consortium.protocol.queries import Query
 from panbayes.planning.forecast import Setting, forecast
-from panbayes.reproduce.synthetic import RECORDS, synthetic_network
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table

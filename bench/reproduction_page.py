@@ -1,4 +1,4 @@
-"""The tables and figures of docs/reproduction.md, out of folders that ``panbayes reproduce`` has filled.
+"""The tables and figures of docs/reproduction.md, out of folders that ``python -m reproduction`` has filled.
 
 ``python -m bench.reproduction_page FOLDER...`` writes what stands between the marks of the page and copies the figures:
 figures and verdicts, all verdicts in one table, and what other partitions of the records do. An experiment is taken
@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from panbayes.reproduce.distributed_pictures import SHORT
-from panbayes.reproduce.distributed_trials import ADAPTIVE, PUBLISHED
-from panbayes.reproduce.experiment import Experiment, experiments
-from panbayes.reproduce.partition import PARTITIONS, TURNS
-from panbayes.reproduce.results import Results, Row, parse_csv
+from reproduction.distributed_pictures import SHORT
+from reproduction.distributed_trials import ADAPTIVE, PUBLISHED
+from reproduction.experiment import Experiment, experiments
+from reproduction.partition import PARTITIONS, TURNS
+from reproduction.results import Results, Row, parse_csv
 
 __all__ = ["closing", "main", "put", "section", "skew"]
 

@@ -89,8 +89,8 @@ def _times() -> tuple[float, float]:
 
 def side(name: str, table: Path) -> None:
     """Measure one side and print it as JSON."""
-    from panbayes.reproduce.diabetes import diabetes_schema
     from panbayes.tables.counter import Counter
+    from panbayes.tables.diabetes import diabetes_schema
     from panbayes.tables.reading import read_records
     from panbayes.tables.remote import remote_table
     from panbayes.tables.spark.session import without_warnings

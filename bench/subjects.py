@@ -17,11 +17,11 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from reproduction.synthetic import RECORDS, synthetic_network
 
 from bench.data import diabetes
 from bench.stress_tables import BESIDE, STRESS, make
 from panbayes.bayesnet.network import Network
-from panbayes.reproduce.synthetic import RECORDS, synthetic_network
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.codes import code_type

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -26,14 +26,16 @@ from panbayes.cli.main import run
 
 __all__ = ["default_signals", "environment", "run_here", "run_line", "run_process"]
 
+ROOT = Path(__file__).resolve().parents[1]
 QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FOR_A_SHELL = re.compile(r"[|&;<>(){}$`*?\[\]~#\\!]")
 
 
 def environment(folder: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a command sees: 80 columns, and ledgers kept beside the folder rather than in the user's home."""
-    return {**os.environ, "COLUMNS": "80", "XDG_STATE_HOME": f"{folder}-user", **(more or {})}
+    """What a command sees: 80 columns, the repository's own folders, and ledgers kept beside the test's folder."""
+    known = {"COLUMNS": "80", "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": f"{folder}-user"}
+    return {**os.environ, **known, **(more or {})}
 
 
 def run_process(
@@ -53,7 +55,11 @@ def run_process(
 
 
 def run_here(
-    *arguments: str, folder: Path, stdin: str | None = None, more: Mapping[str, str] | None = None
+    *arguments: str,
+    folder: Path,
+    stdin: str | None = None,
+    more: Mapping[str, str] | None = None,
+    program: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in this process, and say what it would have left as a process of its own."""
     with ExitStack() as stack:
@@ -65,7 +71,7 @@ def run_here(
             _standard(given, output, errors),
             _Ending() as ending,
         ):
-            run()
+            (program or run)()
         return subprocess.CompletedProcess(list(arguments), ending.code, _content(output), _content(errors))
 
 

@@ -24,7 +24,7 @@ import pytest
 from tests.postgres import POSTGRES, programs
 from tests.running import run_line
 from tests.spark_here import why_no_spark
-from tests.test_architecture import MODULES, SOURCE, module_name
+from tests.test_architecture import MODULES, SOURCE
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -41,10 +41,12 @@ NEEDS: dict[str, Callable[[], str | None]] = {"needs=postgresql": why_no_postgre
 ROOMS = sorted({path.relative_to(SOURCE).parts[0] for path in MODULES if path.parent != SOURCE})
 
 
-@pytest.mark.parametrize("room", ["", *ROOMS])
+@pytest.mark.parametrize("room", ["", *ROOMS, "reproduction"])
 def test_doctests(room: str) -> None:
-    inside = (SOURCE / room).rglob("*.py") if room else SOURCE.glob("*.py")
-    names = [module_name(path) for path in sorted(inside) if path.name != "__main__.py"]
+    folder, base = (ROOT / room, ROOT) if room == "reproduction" else (SOURCE / room, SOURCE.parent)
+    inside = folder.rglob("*.py") if room else SOURCE.glob("*.py")
+    modules = [path.relative_to(base).with_suffix("") for path in sorted(inside) if path.name != "__main__.py"]
+    names = [".".join(path.parts).removesuffix(".__init__") for path in modules]
     tried = {name: doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS) for name in names}
     assert not [name for name, result in tried.items() if result.failed]
 

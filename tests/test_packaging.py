@@ -26,9 +26,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_the_wheel_holds(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "panbayes/py.typed" in names
-    assert "panbayes/reproduce/diabetes.toml" in names
+    assert "panbayes/tables/diabetes.toml" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert not [name for name in names if name.endswith((".csv", ".zip", ".parquet")) or name.startswith("tests/")]
+    assert not [name for name in names if name.endswith((".csv", ".zip", ".parquet"))]
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"panbayes"}
     assert panbayes.__version__ in wheel.name
 
 

@@ -22,9 +22,9 @@ from panbayes import (
     read_bif,
 )
 from panbayes.consortium.holder.ledger.ledger import Ledger
-from panbayes.reproduce.diabetes import load_diabetes
 from panbayes.stream.ids.feeding import batches
 from panbayes.stream.state.inspection import inspect_state
+from panbayes.tables.diabetes import load_diabetes
 from tests.consortium.studies import SCHEMA, population
 
 TAKERS: dict[str, Callable[[str], object]] = {

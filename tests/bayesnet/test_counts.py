@@ -18,9 +18,9 @@ from panbayes.bayesnet.learning.scores.score import Score, table_by_table
 from panbayes.bayesnet.table_counts import ExactCounts
 from panbayes.errors import InputError
 from panbayes.exact.score_rounding import information_bits
-from panbayes.reproduce.diabetes import load_diabetes
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
+from panbayes.tables.diabetes import load_diabetes
 from panbayes.tables.table import Table
 from tests.bayesnet.brute import plain_schema, random_network, seeds
 from tests.effort import often

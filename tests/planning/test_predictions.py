@@ -19,9 +19,9 @@ from panbayes.consortium.agreement.study import Study
 from panbayes.consortium.analyst.adaptive.covering import covering
 from panbayes.planning.adaptive_plan import AdaptivePlan
 from panbayes.planning.forecast import Forecast, Setting, forecast, forecasters
-from panbayes.reproduce.diabetes import load_diabetes
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
+from panbayes.tables.diabetes import load_diabetes
 from panbayes.tables.table import Table
 from tests.effort import soak, some
 

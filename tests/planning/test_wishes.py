@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from reproduction.synthetic import synthetic_schema
 
 from panbayes.consortium.agreement.study import Study
 from panbayes.errors import InputError
@@ -22,10 +23,9 @@ from panbayes.planning.wishes import (
     worse_epsilon,
     worse_records,
 )
-from panbayes.reproduce.diabetes import diabetes_schema
-from panbayes.reproduce.synthetic import synthetic_schema
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
+from panbayes.tables.diabetes import diabetes_schema
 
 
 def setting(strategy: str = "independent", *, epsilon: str = "1", holders: int = 3, records: int = 20_000) -> Setting:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from panbayes.reproduce.diabetes import diabetes_schema
 from panbayes.schema.schema import Schema, dump_schema
+from panbayes.tables.diabetes import diabetes_schema
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reproduction.published import published_rate
 
-from panbayes.reproduce.published import published_rate
 from panbayes.stream.guarantee.calibration import Calibration, calibrate
 from panbayes.stream.guarantee.loss import binary_rate, joint_loss, surely_meets
 from panbayes.stream.laws.dwork import dwork

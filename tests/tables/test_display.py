@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panbayes.display import Card, shortened
-from panbayes.reproduce.diabetes import diabetes_schema
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema, Unit
+from panbayes.tables.diabetes import diabetes_schema
 from panbayes.tables.table import Table
 from tests.tables.strategies import attributes, schemas
 

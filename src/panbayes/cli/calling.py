@@ -6,10 +6,13 @@ Whatever is shown passes through :func:`panbayes.errors.visible`: no name in a f
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from traceback import extract_tb, print_exception
 from types import TracebackType
+from typing import TypeAlias
 
+import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
@@ -21,14 +24,20 @@ from panbayes.cli.usage import explain_usage
 from panbayes.errors import ExitCode, InputError, PanbayesError
 from panbayes.kernel_cache import ensure_cache
 
-__all__ = ["call", "report_bug"]
+__all__ = ["Build", "call", "report_bug"]
+
+Build: TypeAlias = Callable[[str | None], typer.Typer]
+"""What builds a command line, given the verb that is called."""
 
 
-def call(arguments: list[str]) -> int:
-    """Run the command that some arguments ask for and return the exit code."""
+def call(arguments: list[str], *, app: Build | None = None, name: str = "panbayes") -> int:
+    """Run what some arguments ask of the command ``app``, panbayes itself by default, and return the exit code.
+
+    ``name`` is how people call the command.
+    """
     accept_every_character()
     with _Ending() as ending:
-        ending.code = _call(arguments)
+        ending.code = _call(arguments, app or build, name)
     return ending.code
 
 
@@ -60,16 +69,16 @@ class _Ending:
         return True
 
 
-def _call(arguments: list[str]) -> int:
+def _call(arguments: list[str], app: Build, name: str) -> int:
     if any("\0" in argument for argument in arguments):
         raise InputError("arguments", found="found a NUL character", remedy="leave it out: no file's name has one")
     ensure_cache()
     # A verb comes first: the options before one, --version and --help, need none.
-    command = get_command(build(arguments[0] if arguments else None))
+    command = get_command(app(arguments[0] if arguments else None))
     announce_compiling()
     try:
         # Not app(): Typer would put its own hook in place of ours, and show tracebacks.
-        code = command.main(args=arguments, prog_name="panbayes", standalone_mode=False)
+        code = command.main(args=arguments, prog_name=name, standalone_mode=False)
     except TyperException as error:
         return explain_usage(error)
     except SystemExit:

@@ -43,7 +43,6 @@ CONTENTS: Final = {
     "Try it": {
         "demo": "Run the main job on generated data and show what it did.",
         "dataset": "Write a public dataset and its schema, ready to use.",
-        "reproduce": "Repeat what the thesis measured, and say of every sentence it tests whether it holds.",
     },
 }
 """What ``panbayes --help`` lists: headings, verbs and their summaries, in the order of the job."""

@@ -19,6 +19,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from panbayes.cli.calling import Build
 
 __all__ = ["run", "when_stopped"]
 
@@ -35,15 +39,15 @@ def when_stopped(farewell: Callable[[], str]) -> None:
     _FAREWELLS.append(farewell)
 
 
-def run() -> None:
-    """Run the command line and exit."""
+def run(app: Build | None = None, name: str = "panbayes") -> None:
+    """Run the command line and exit; another ``app`` than that of panbayes is called by its ``name``."""
     _end_when_asked()
     _occupy_standard_numbers()
     # Loaded from here on: an interruption on the way is one like any other.
     from panbayes.cli.calling import call, report_bug
 
     sys.excepthook = report_bug
-    sys.exit(call(sys.argv[1:]))
+    sys.exit(call(sys.argv[1:], app=app, name=name))
 
 
 def _end_when_asked() -> None:

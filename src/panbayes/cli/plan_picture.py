@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import matplotlib as mpl
 import numpy as np
@@ -21,9 +21,28 @@ from panbayes.errors import InputError
 from panbayes.planning.advice import alternatives
 from panbayes.planning.forecast import Errors, Setting, forecaster
 from panbayes.planning.wishes import Wish
-from panbayes.reproduce.drawing import INK, QUIET, STYLE, quiet
 
-__all__ = ["draw_plan"]
+__all__ = ["INK", "QUIET", "STYLE", "draw_plan", "quiet"]
+
+INK: Final = "#22313f"
+QUIET: Final = "#8d99a6"
+
+STYLE: Final[dict[Any, Any]] = {
+    "svg.hashsalt": "panbayes",
+    "font.size": 9.5,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10.5,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "lines.linewidth": 1.6,
+}
+"""How pictures look, as matplotlib's settings."""
 
 _COLOURS: Final = {
     "adaptive": "#2f7d4f",
@@ -128,3 +147,10 @@ def _panel(axes: Axes, title: str, budgets: list[float], curves: dict[str, list[
         axis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+
+
+def quiet(axes: Axes) -> None:
+    """Leave out the frame where it says nothing, and draw a faint grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="#e6eaee", linewidth=0.8)
+    axes.set_axisbelow(True)

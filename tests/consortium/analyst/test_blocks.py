@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from reproduction.synthetic import cross_entropy, synthetic_network
 from scipy.stats import chi2
 
 from panbayes.bayesnet.markov.field import Axes
@@ -32,7 +33,6 @@ from panbayes.consortium.local.learn import learn
 from panbayes.consortium.protocol.queries import GroupedTablesQuery
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import HolderRefusedError
-from panbayes.reproduce.synthetic import cross_entropy, synthetic_network
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.table import Table

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reproduction.synthetic import cross_entropy, synthetic_network, synthetic_schema
 
 from panbayes.consortium.agreement.strategies.majority_voting import every_single
 from panbayes.consortium.agreement.study import Study
@@ -16,7 +17,6 @@ from panbayes.consortium.analyst.sides import sides_of
 from panbayes.consortium.local.learn import learn
 from panbayes.consortium.protocol.queries import GroupedTablesQuery, LinearChoiceQuery, TablesQuery
 from panbayes.errors import InputError
-from panbayes.reproduce.synthetic import cross_entropy, synthetic_network, synthetic_schema
 from tests.consortium.holder.examples import loss_of
 from tests.consortium.studies import SCHEMA, TABLES, Wire, learn_over
 

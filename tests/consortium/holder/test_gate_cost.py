@@ -43,10 +43,10 @@ from panbayes.consortium.protocol.queries import (
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import NOTHING
-from panbayes.reproduce.diabetes import diabetes_schema
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.codes import code_type
+from panbayes.tables.diabetes import diabetes_schema
 from panbayes.tables.table import Table
 from tests.consortium.holder.examples import asked, check, refused
 from tests.consortium.studies import Wire, learn_over

@@ -5,8 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
+from reproduction.published import PublishedDensityEstimator, UnsoundCalibrationWarning, published_law
 
-from panbayes.reproduce.published import PublishedDensityEstimator, UnsoundCalibrationWarning, published_law
 from panbayes.stream.accuracy.density_bounds import Bounded, failure_bound, sample_size_bound
 from panbayes.stream.accuracy.density_error import Design, geometric_variance, mse, worst_rmse
 from panbayes.stream.accuracy.published_error import (

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from panbayes.errors import InputError
-from panbayes.reproduce.diabetes import load_diabetes
 from panbayes.schema.attribute import Attribute
 from panbayes.schema.schema import Schema
 from panbayes.tables.checked_codes import CheckedCodes
@@ -30,6 +29,7 @@ from panbayes.tables.counting.count_tables import (
 )
 from panbayes.tables.counting.engines import ENVIRONMENT, Kernels, choose_kernels
 from panbayes.tables.counting.limits import cells
+from panbayes.tables.diabetes import load_diabetes
 from panbayes.tables.table import Table
 from tests.effort import often
 

@@ -11,8 +11,8 @@ from panbayes.cli.arguments import AsJson, make_folder
 from panbayes.cli.help import add_command, new_group
 from panbayes.cli.text import emit, plural
 from panbayes.files import output_file, write_text
-from panbayes.reproduce.diabetes import diabetes_frame, diabetes_schema
 from panbayes.schema.schema import dump_schema
+from panbayes.tables.diabetes import diabetes_frame, diabetes_schema
 
 __all__ = ["register"]
 

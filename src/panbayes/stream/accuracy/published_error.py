@@ -1,7 +1,7 @@
 """The error of the thesis's own estimators, as its theorems state it.
 
 The theorems hold the sample fixed while treating each sampled user as present with probability d; that adds the
-sampling part d(1 − d)/m of an infinite universe. The estimators themselves are in :mod:`panbayes.reproduce.published`.
+sampling part d(1 − d)/m of an infinite universe. The estimators themselves are in :mod:`reproduction.published`.
 
 Thesis: Theorems thm_DworkDE_acc1, thm_OptBernDE_acc1, thm_LaplaceDE_acc1.
 """

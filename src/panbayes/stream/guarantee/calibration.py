@@ -9,7 +9,7 @@ Flipped copies of the state (:mod:`panbayes.stream.flipped_copy`) count with the
 (Counters have a closed form: :mod:`panbayes.stream.statistics.methods.visits`.)
 
 The thesis's own calibration, ε for the state and Laplace(0, 1/(εm)) on the output, does not keep its claim (errata 1).
-It is kept in :mod:`panbayes.reproduce.published`, for reproducing the thesis's figures.
+It is kept in :mod:`reproduction.published`, for reproducing the thesis's figures.
 
 Thesis: Algorithms DworkDE, OptBernDE, LaplaceDE; see errata 1, 2.
 """

@@ -10,7 +10,7 @@ are rounded so that every likelihood ratio stays at most e^ε, exactly. A level 
 the released statistic is an integer too.
 
 The continuous laws of the thesis cannot be calibrated soundly: an entry is wide or unbounded, and the low bits of a
-floating-point number depend on the law it was drawn from. They are kept in :mod:`panbayes.reproduce.published`
+floating-point number depend on the law it was drawn from. They are kept in :mod:`reproduction.published`
 for reproducing the thesis. The quantized laws of this folder are their sound versions, on up to 32 levels.
 
 Thesis: Algorithms DworkDE, OptBernDE, LaplaceDE; see errata 1, 3, 5.
