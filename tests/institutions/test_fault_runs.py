@@ -14,6 +14,10 @@ from tests.institutions.fault_run import Carrier, run_with_faults
 from tests.institutions.invariants import ViolationError
 from tests.institutions.many_runs import many_runs
 
+CHEATS = [
+    ("early", "ledger does not have"),
+    ("fresh noise", "a fresh analyst|has given 2 answers|ledger does not have"),
+]
 RUNS: tuple[tuple[int, Carrier], ...] = ((7, "mailbox"),)
 
 
@@ -24,13 +28,7 @@ def test_runs_complete_and_nothing_is_answered_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("sabotage", "told"),
-    some(
-        [
-            ("early", "ledger does not have"),
-            ("fresh noise", "a fresh analyst|has given 2 answers|ledger does not have"),
-        ],
-        1,
-    ),
+    some(CHEATS, 1),
 )
 def test_the_checks_notice_a_holder_that_cheats(sabotage: str, told: str, tmp_path: Path) -> None:
     """A gate that draws fresh noise when it is asked again, and one whose replies leave before they are charged."""
