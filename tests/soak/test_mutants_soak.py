@@ -14,7 +14,9 @@ import pytest
 
 from tests.effort import soak
 from tests.soak.mutants.catalogue import catalogue
-from tests.soak.mutants.trees import Tree
+from tests.soak.mutants.generator import mutants_of
+from tests.soak.mutants.judged import judged
+from tests.soak.mutants.trees import Tree, source
 from tests.soak.mutants.trials import Trials, generated, sampled, table
 
 pytestmark = soak
@@ -46,3 +48,12 @@ def test_most_changes_at_random_are_noticed(room: str, tmp_path: Path) -> None:
     left = [trial for trial in found if trial.outcome == "survived" and not trial.judged]
     sys.stdout.write("\n".join((*table(found), *(trial.text() for trial in left), "")))
     assert len(left) <= SAMPLE // 4, Counter(trial.file for trial in left)
+
+
+def test_judged_mutants_are_those_of_the_generator_and_say_why() -> None:
+    made: dict[str, set[tuple[str, str, str]]] = {}
+    for (file, *change), reason in judged().items():
+        if file not in made:
+            made[file] = {(one.code, one.before, one.after) for one in mutants_of(file, source(file))}
+        assert reason, (file, change)
+        assert tuple(change) in made[file], f"{file} has no such code any more, or is no module: {change}"

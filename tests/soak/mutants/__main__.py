@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import sys
 import tempfile
@@ -23,17 +24,25 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="which ones at random")
     parser.add_argument("--catalogue", action="store_true", help="the catalogue of broken promises instead of a room")
     parser.add_argument("--named", default="", help="of the catalogue only those with this in their names")
-    parser.add_argument("--record", type=Path, help="a file that gets a line of JSON for each")
+    parser.add_argument(
+        "--record", type=Path, help="a file that gets a line of JSON for each; what is in it is not tried again"
+    )
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     began, done = time.monotonic(), list[Trial]()
+    before = _recorded(asked.record)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         trials = Trials(Tree(Path(folder) / "tree"))
         if asked.catalogue:
-            waiting = (trials.semantic(one) for one in catalogue() if asked.named in one.name)
+            named = [one for one in catalogue() if asked.named in one.name and one.name not in before]
+            waiting = (trials.semantic(one) for one in named)
         else:
             chosen = sampled(generated(asked.room, asked.file), many=asked.sample, seed=asked.seed)
-            waiting = (trials.generated(one) for one in chosen)
+            waiting = (
+                trials.generated(one)
+                for one in chosen
+                if " ".join((one.file, one.code, one.before, one.after)) not in before
+            )
         for trial in waiting:
             done.append(trial)
             if asked.record is not None:
@@ -45,6 +54,16 @@ def main() -> None:
         trials.check(done)
     for line in (*table(done), f"{time.monotonic() - began:,.0f} seconds"):
         _say(line)
+
+
+def _recorded(record: Path | None) -> set[str]:
+    """Return what was tried before: names of the catalogue, and what generated mutants change."""
+    if record is None or not record.exists():
+        return set()
+    found = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    return {one["kind"] for one in found} | {
+        " ".join((one["file"], one["code"], one["before"], one["after"])) for one in found
+    }
 
 
 def _say(line: str) -> None:

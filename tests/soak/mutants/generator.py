@@ -63,13 +63,14 @@ _COMPUTED: Final[dict[type[ast.operator], type[ast.operator]]] = {
 class Mutant:
     """One change of a ``file``: in a ``function``, at a ``line``, of what ``before`` says to ``after``.
 
-    ``place`` is where it begins and ends, in bytes.
+    ``code`` is all that stands in the line, and ``place`` where the change begins and ends, in bytes.
     """
 
     file: str
     function: str
     line: int
     kind: str
+    code: str
     before: str
     after: str
     place: tuple[int, int]
@@ -90,14 +91,16 @@ def mutants_of(file: str, text: str) -> list[Mutant]:
     >>> [(one.kind, one.after) for one in mutants_of("a.py", "def f(a: int) -> int:\n    return a + 1\n")]
     [('return', 'return None'), ('arithmetic', '(a - 1)'), ('constant', '(2)')]
     """
-    starts = [0, *accumulate(len(line.encode()) for line in text.splitlines(keepends=True))]
+    lines = text.splitlines(keepends=True)
+    starts = [0, *accumulate(len(line.encode()) for line in lines)]
     data, found = text.encode(), list[Mutant]()
     for function, node, kind, after in _changes(ast.parse(text), ""):
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         before = " ".join(data[start:end].decode().split())
         changed = after if isinstance(node, ast.stmt) else f"({after})"
-        found.append(Mutant(file, function, node.lineno, kind, before, changed, (start, end)))
+        code = lines[node.lineno - 1].strip()
+        found.append(Mutant(file, function, node.lineno, kind, code, before, changed, (start, end)))
     return found
 
 

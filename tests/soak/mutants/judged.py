@@ -1,7 +1,7 @@
 """Mutants that live and need not die: each with the reason why what it changes is no promise.
 
-``judged.toml`` names the module and quotes the change as the generator writes it, so that a mutant is known again
-wherever its line has moved to within the module.
+``judged.toml`` names the module and quotes the line of code, so that a mutant is known again wherever in the module its
+line has moved to.
 """
 
 from __future__ import annotations
@@ -9,24 +9,28 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from tests.soak.mutants.generator import Mutant
 
-__all__ = ["JUDGED", "judged", "judgement"]
+__all__ = ["JUDGED", "Key", "judged", "judgement"]
 
 JUDGED: Final = Path(__file__).with_name("judged.toml")
 
 
+Key: TypeAlias = tuple[str, str, str, str]
+"""File, line of code, what is changed in it, and what that says then."""
+
+
 @cache
-def judged() -> dict[tuple[str, str, str], str]:
-    """Return the reason of every mutant that was judged, by file and by what it says before and after."""
-    found: dict[tuple[str, str, str], str] = {}
+def judged() -> dict[Key, str]:
+    """Return the reason of every mutant that was judged."""
+    found: dict[Key, str] = {}
     for one in tomllib.loads(JUDGED.read_text(encoding="utf-8"))["mutant"]:
-        found |= {(one["file"], one["before"], after): one["reason"] for after in one["after"]}
+        found |= {(one["file"], one["code"], before, after): one["reason"] for before, after in one["changes"]}
     return found
 
 
 def judgement(mutant: Mutant) -> str:
     """Return why a mutant need not die; "" if nobody has judged it."""
-    return judged().get((mutant.file, mutant.before, mutant.after), "")
+    return judged().get((mutant.file, mutant.code, mutant.before, mutant.after), "")

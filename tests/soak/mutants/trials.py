@@ -32,6 +32,7 @@ class Trial:
     function: str
     line: int
     kind: str
+    code: str
     before: str
     after: str
     outcome: Outcome
@@ -56,7 +57,7 @@ class Trials:
         applied = mutant.applied()
         with self.tree.exchanged(applied.file, applied.text):
             run = self.tree.run(mutant.tests, only=mutant.only, seconds=_SECONDS)
-        said = applied.file, mutant.function, 0, mutant.name, mutant.find, mutant.replace
+        said = applied.file, mutant.function, 0, mutant.name, mutant.promise, mutant.find, mutant.replace
         return Trial(*said, run.outcome, run.seconds, run.by)
 
     def generated(self, mutant: Mutant) -> Trial:
@@ -67,7 +68,7 @@ class Trials:
         with self.tree.exchanged(mutant.file, text):
             run = self.tree.run(likely_tests(mutant.file), seconds=_ROOM)
         judged = judgement(mutant) if run.outcome == "survived" else ""
-        said = mutant.file, mutant.function, mutant.line, mutant.kind, mutant.before, mutant.after
+        said = mutant.file, mutant.function, mutant.line, mutant.kind, mutant.code, mutant.before, mutant.after
         return Trial(*said, run.outcome, run.seconds, run.by, judged)
 
     def check(self, trials: Iterable[Trial]) -> None:
