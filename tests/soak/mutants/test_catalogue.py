@@ -112,7 +112,9 @@ def f(a: int = 1, *, up: bool = True) -> int | None:
 def test_those_of_its_name_come_first_of_a_modules_tests() -> None:
     found = likely_tests("consortium/holder/gate.py")
     assert found[:2] == ["tests/consortium/holder/test_gate.py", "tests/consortium/holder/test_gate_cost.py"]
-    assert "tests/consortium/desk/test_asking.py" in found
+    assert "tests/consortium/holder/test_kill.py" in found, "it is of the same folder"
+    assert "tests/consortium/agent/test_officers.py" in found, "it imports the module"
+    assert "tests/consortium/desk/test_asking.py" not in found
     above = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").glob("test_*.py")}
     assert set(likely_tests("errors.py")) == above
     assert "errors.py" in modules_of()

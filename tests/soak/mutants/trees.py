@@ -183,25 +183,27 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def likely_tests(file: str) -> list[str]:
-    """Return the modules of tests of a module's room, those first that are likeliest to notice its mutants.
+    """Return the modules of tests for a module, those first that are likeliest to notice its mutants.
 
-    These are the tests of the same name, those that import the module, those of its own folder, and all others.
+    These are the tests of the same name, those of the room that import the module, and all others of its own folder, or
+    of the one above it where tests have no such folder.
     """
     path = Path(file)
-    room = ROOT / "tests" / path.parts[0] if len(path.parts) > 1 else ROOT / "tests"
-    found = [test for test in room.rglob("test_*.py") if len(path.parts) > 1 or test.parent == room]
+    if len(path.parts) == 1:
+        return [str(test.relative_to(ROOT)) for test in sorted((ROOT / "tests").glob("test_*.py"))]
+    folder = next(above for above in (ROOT / "tests" / path).parents if above.is_dir())
     name = "panbayes." + ".".join(path.with_suffix("").parts)
-    folder = ROOT / "tests" / path.parent
 
-    def rank(test: Path) -> tuple[int, str]:
+    def rank(test: Path) -> int:
         if test.stem == f"test_{path.stem}":
-            near = 0
-        elif test.stem.startswith(f"test_{path.stem}_"):
-            near = 1
-        elif f"{name} import" in test.read_text(encoding="utf-8"):
-            near = 2
-        else:
-            near = 3 if test.is_relative_to(folder) else 4
-        return near, str(test)
+            return 0
+        if test.stem.startswith(f"test_{path.stem}_"):
+            return 1
+        if f"{name} import" in test.read_text(encoding="utf-8"):
+            return 2
+        return 3 if test.is_relative_to(folder) else 4
 
-    return [str(test.relative_to(ROOT)) for test in sorted(found, key=rank)]
+    ranked = sorted(
+        (rank(test), str(test.relative_to(ROOT))) for test in (ROOT / "tests" / path.parts[0]).rglob("test_*.py")
+    )
+    return [test for place, test in ranked if place < 4]
