@@ -15,7 +15,6 @@ from scipy.special import log_ndtr
 from panbayes.errors import InputError
 from panbayes.privacy.classes.pure import NOTHING, Pure
 from panbayes.privacy.classes.zcdp import MAX_DELTA, MIN_DELTA, ZeroConcentrated, rho_for
-from panbayes.privacy.events import DiscreteGaussian
 from panbayes.privacy.loss import total
 
 PAIRS = [(e, d) for e in ("1/100", "1/10", "1", "5", "20") for d in ("1/1000", "1/1000000", "1/1000000000")]
@@ -125,12 +124,3 @@ def test_zcdp_is_within_no_pure_limit() -> None:
     assert not ZeroConcentrated(Fraction(1, 10**12)).implies(Pure(Fraction(1000)))
     assert Pure(Fraction(1)).implies(ZeroConcentrated(Fraction(1, 2)))
     assert not Pure(Fraction(1)).implies(ZeroConcentrated(Fraction(1, 2) - Fraction(1, 10**9)))
-
-
-def test_a_group_of_k_loses_k_squared_times_as_much() -> None:
-    """Gaussian noise on a count that k people move by k: ρ = k²/(2σ²)."""
-    one = ZeroConcentrated(Fraction(1, 3))
-    assert [one.for_group(k).rho for k in (1, 2, 5)] == [Fraction(1, 3), Fraction(4, 3), Fraction(25, 3)]
-    for k in (1, 2, 5):
-        event = DiscreteGaussian(Fraction(3, 2), k**2)
-        assert one.of_event(event) == one.for_group(k)
