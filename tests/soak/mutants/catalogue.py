@@ -158,27 +158,24 @@ def _words(code: str) -> list[str]:
 
 
 def _places(text: str, function: str, wanted: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where the words of a snippet stand in a function of a module."""
+    """Return where the words of a snippet stand in the functions of this name; in the whole module if it is ""."""
     if not all(word in text for word in wanted):
         return []
     found: set[tuple[int, int]] = set()
-    for start, end in _spans(text, function):
-        code = [token for token in _code(text) if start <= token.start and token.end <= end]
+    for start, end in _functions(text).get(function, ()) if function else ((0, len(text)),):
+        code = _code(text[start:end])
         for place in range(len(code) - len(wanted) + 1):
             if [token.text for token in code[place : place + len(wanted)]] == wanted:
-                found.add((code[place].start, code[place + len(wanted) - 1].end))
+                found.add((start + code[place].start, start + code[place + len(wanted) - 1].end))
     return sorted(found)
 
 
-def _spans(text: str, function: str) -> list[tuple[int, int]]:
-    """Return where the functions of this name begin and end; the whole module if there is no name."""
-    if not function:
-        return [(0, len(text))]
-    if f"def {function}(" not in text:
-        return []
-    starts = _line_starts(text)
-    return [
-        (starts[node.lineno - 1], starts[node.end_lineno or node.lineno])
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function
-    ]
+@cache
+def _functions(text: str) -> dict[str, list[tuple[int, int]]]:
+    """Return where the functions of each name begin and end."""
+    starts, found = _line_starts(text), dict[str, list[tuple[int, int]]]()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = starts[node.lineno - 1], starts[node.end_lineno or node.lineno]
+            found.setdefault(node.name, []).append(lines)
+    return found
