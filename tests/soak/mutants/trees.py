@@ -9,13 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import IO, Final, Literal, TypeAlias
 
 __all__ = ["PACKAGE", "ROOT", "Outcome", "Run", "Tree", "likely_tests", "modules_of", "source"]
 
@@ -26,6 +27,9 @@ _LEFT_OUT: Final = shutil.ignore_patterns(".*", "*.pyc", "dist", "build", "demo-
 _OF_THIS_RUN: Final = ("PANBAYES_SOAK", "PYTHONDONTWRITEBYTECODE", "NUMBA_CACHE_DIR")
 _MEMORY: Final = 8 * 2**30
 """Bytes that a run may take for its data: a mutant may make a loop that collects for ever."""
+
+_SILENT: Final = 100.0
+"""A run of which no test ends for so many seconds hangs: on an ordinary day a test takes three."""
 
 Outcome: TypeAlias = Literal["killed", "survived", "timeout"]
 
@@ -51,8 +55,8 @@ class Tree:
         self._age = 0
         shutil.copytree(ROOT, folder, ignore=_LEFT_OUT)
 
-    def run(self, tests: Sequence[str], *, only: str = "", seconds: float) -> Run:
-        """Run tests, by their paths and ``only`` those of an expression of names, until one fails.
+    def run(self, tests: Sequence[str], *, only: str = "") -> Run:
+        """Run tests, by their paths and ``only`` those of an expression of names, until one fails or does not end.
 
         Raises :class:`RuntimeError` if there are no such tests.
         """
@@ -61,25 +65,26 @@ class Tree:
         environment = {name: value for name, value in os.environ.items() if name not in _OF_THIS_RUN}
         environment["PYTHONPATH"] = str(self.root / "src")
         started = time.monotonic()
-        with subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *chosen],
-            cwd=self.root,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            preexec_fn=_bound_memory,
-        ) as process:
-            try:
-                said, _ = process.communicate(timeout=seconds)
-            except subprocess.TimeoutExpired:
-                return Run("timeout", time.monotonic() - started)
-            finally:
-                _end_group(process.pid)
-        took = time.monotonic() - started
+        with tempfile.TemporaryFile() as output:
+            with subprocess.Popen(
+                [sys.executable, "-m", "pytest", *options, *chosen],
+                cwd=self.root,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_bound_memory,
+            ) as process:
+                try:
+                    ended = _ends(process, output)
+                finally:
+                    _end_group(process.pid)
+            took = time.monotonic() - started
+            output.seek(0)
+            said = output.read().decode(errors="replace")
+        if not ended:
+            return Run("timeout", took)
         if process.returncode not in _MEANINGS:
             # A process that was ended by a signal has crashed, which nobody overlooks.
             if process.returncode >= 0:
@@ -124,6 +129,22 @@ class Tree:
             # Numba names a file by module, function and line.
             found += [*path.parent.glob(f"__pycache__/{path.stem}.*.nb[ic]")]
         return found
+
+
+def _ends(process: subprocess.Popen[bytes], output: IO[bytes]) -> bool:
+    """Wait for a process; tell whether it ends before it has written nothing for as long as no test takes."""
+    size, since = 0, time.monotonic()
+    while True:
+        try:
+            process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            found = os.fstat(output.fileno()).st_size
+            if found != size:
+                size, since = found, time.monotonic()
+            elif time.monotonic() - since > _SILENT:
+                return False
+        else:
+            return True
 
 
 def _bound_memory() -> None:

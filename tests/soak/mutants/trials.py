@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -16,12 +15,6 @@ from tests.soak.mutants.judged import judgement
 from tests.soak.mutants.trees import Outcome, Tree, likely_tests, modules_of, source
 
 __all__ = ["Trial", "Trials", "generated", "sampled", "table"]
-
-_SECONDS: Final = 300.0
-"""A mutant of the catalogue is tried for so long: its tests take a tenth of that."""
-
-_ROOM: Final = 900.0
-"""Seconds for all tests of a room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +49,7 @@ class Trials:
         """Try a mutant of the catalogue."""
         applied = mutant.applied()
         with self.tree.exchanged(applied.file, applied.text):
-            run = self.tree.run(mutant.tests, only=mutant.only, seconds=_SECONDS)
+            run = self.tree.run(mutant.tests, only=mutant.only)
         said = applied.file, mutant.function, 0, mutant.name, mutant.promise, mutant.find, mutant.replace
         return Trial(*said, run.outcome, run.seconds, run.by)
 
@@ -66,7 +59,7 @@ class Trials:
         if text is None:
             raise ValueError("a mutant that is none was to be tried")
         with self.tree.exchanged(mutant.file, text):
-            run = self.tree.run(likely_tests(mutant.file), seconds=_ROOM)
+            run = self.tree.run(likely_tests(mutant.file))
         judged = judgement(mutant) if run.outcome == "survived" else ""
         said = mutant.file, mutant.function, mutant.line, mutant.kind, mutant.code, mutant.before, mutant.after
         return Trial(*said, run.outcome, run.seconds, run.by, judged)
@@ -75,7 +68,7 @@ class Trials:
         """Refuse trials in which a test noticed a mutant that does not pass without one."""
         tests = {trial.by.partition("[")[0] for trial in trials if "::" in trial.by or trial.by.endswith(".py")}
         if tests:
-            run = self.tree.run(sorted(tests), seconds=2 * _ROOM)
+            run = self.tree.run(sorted(tests))
             if run.outcome != "survived":
                 raise RuntimeError(f"{run.by or tests} does not pass without a mutant")
 
