@@ -207,7 +207,7 @@ def likely_tests(file: str) -> list[str]:
     """Return the modules of tests for a module, those first that are likeliest to notice its mutants.
 
     These are the tests of the same name, those of the room that import the module, and all others of its own folder, or
-    of the one above it where tests have no such folder.
+    of the one above it where tests have no such folder; and the doctests.
     """
     path = Path(file)
     if len(path.parts) == 1:
@@ -227,4 +227,5 @@ def likely_tests(file: str) -> list[str]:
     ranked = sorted(
         (rank(test), str(test.relative_to(ROOT))) for test in (ROOT / "tests" / path.parts[0]).rglob("test_*.py")
     )
-    return [test for place, test in ranked if place < 4]
+    doctests = f"tests/test_docs.py::test_doctests[{path.parts[0]}]"
+    return [*(test for place, test in ranked if place < 4), doctests]
