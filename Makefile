@@ -7,7 +7,7 @@ PEERS := .venv-peers
 DPMM := .venv-dpmm
 WORKERS ?= 2
 
-.PHONY: help demo reproduce test lint format bench bench-quality bench-accuracy bench-tables bench-rivals bench-curves help-pages peers soak spark lock clean
+.PHONY: help demo reproduce test lint format bench bench-quality bench-accuracy bench-tables bench-rivals bench-curves help-pages peers soak mutants spark lock clean
 
 help:
 	@echo "make demo   install, run the main job on generated data, write demo-output/"
@@ -22,6 +22,7 @@ help:
 	@echo "make peers  install dpart, DataSynthesizer, dpmm and real tables into $(PEERS) and $(DPMM), to compare with"
 	@echo "make reproduce  the experiments of the thesis, all of them (half an hour), in reproduced/"
 	@echo "make soak   everything longer: sweeps, fuzzing, kills, fault runs, mutants (hours)"
+	@echo "make mutants  mutants of the catalogue; make mutants ROOM=dp SAMPLE=40 SEED=0  some of one room, at random"
 	@echo "make spark  install Spark beside the others, for the tests that need it (and Java)"
 	@echo "make lock   pin the newest dependencies again (needs uv)"
 
@@ -41,6 +42,8 @@ reproduce: $(READY)
 
 # Many tests start the command in a process of its own, which starts faster where bytecode may be kept.
 ROOM ?=
+SAMPLE ?= 40
+SEED ?= 0
 TESTS = $(if $(ROOM),tests/$(ROOM) "tests/test_docs.py::test_doctests[$(ROOM)]",tests)
 
 test: $(READY)
@@ -100,6 +103,9 @@ bench-curves: $(READY) bench-tables
 
 soak: $(READY)
 	@PANBAYES_SOAK=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
+
+mutants: $(READY)
+	@$(BIN)/python -m tests.soak.mutants $(or $(ROOM),--catalogue) --sample $(SAMPLE) --seed $(SEED)
 
 spark: $(READY)
 	@echo "installing Spark into $(VENV) (half a gigabyte)"

@@ -113,6 +113,8 @@ def test_consent_is_asked_for_in_the_transaction_of_the_charge(house: House) -> 
                     transaction.events.write("approved", said, study=offered.proposal.hash, asker="")
             with pytest.raises(InputError, match="is not approved by as many officers as must"):
                 take(ledger, offered, noise=SecureNoise(), consent=consent_to_own(holder, offered.proposal))
+        with pytest.raises(InputError, match="is not approved by as many officers as must"):
+            take(ledger, offered, noise=SecureNoise())  # By a program that asks nobody.
     assert nothing_happened(house)
 
 

@@ -422,6 +422,9 @@ def test_widths_of_words() -> None:
         assert drawn.dtype.itemsize * 8 == width
         assert drawn.size == 1000
         assert int(drawn.max()) > 2 ** (width - 1)
+    # Words serve one draw each: of so many of 64 bits two agree with a chance of 2⁻³¹.
+    many = system_words(2**17, 64)
+    assert np.unique(many).size == many.size
     assert all(narrow < wide for narrow, wide in pairwise(SYSTEM_BITS.widths))
     for widths in ((1,), (16,), (16, 64), (1, 16, 17)):
         assert Bits(system_words, widths).widths == widths

@@ -100,6 +100,17 @@ def test_weights_lie_between_their_integers(given_: list[float], scale: Fraction
         assert int(high[place]) - int(low[place]) <= above * Fraction(2) ** (unit - 41) + 2
 
 
+def test_weights_lie_between_their_integers_to_the_end_of_every_part() -> None:
+    """Exponents spread over the parts of 1/256: a wrong term of the series is larger than the margin at their ends."""
+    unit, exponents = 61, np.random.default_rng(3).uniform(0, 40, 300)
+    exponents[:100] = np.arange(1, 101) / 256 - 2.0**-30
+    ((low, high),) = _enclosed(-exponents, np.float64(0), Fraction(1), unit)
+    for place, exponent in enumerate(exponents):
+        below, above = exp_bounds(-Fraction(float(exponent)))
+        assert int(low[place]) <= above * 2**unit, exponent
+        assert below * 2**unit <= int(high[place]), exponent
+
+
 def test_numbers_close_to_a_weight_are_decided_by_further_digits() -> None:
     exponent, width, drawn = Fraction(1, 3), 16, []
     number = exp_bounds(-exponent, bits=400)[0]

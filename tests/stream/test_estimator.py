@@ -5,9 +5,11 @@ import os
 import re
 from dataclasses import replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError
@@ -90,6 +92,27 @@ def test_releases_are_counted_and_repeated() -> None:
         last = estimator.last()
         assert last is not None
         assert last.statistic == answers[-1].statistic
+
+
+class KeptNoise(SimulatedNoise):
+    """Noise that keeps what it is asked for, and always gives the same number."""
+
+    asked: ClassVar[list[tuple[int, Fraction]]] = []
+
+    def discrete_laplace(self, size: int, *, scale: Fraction) -> NDArray[np.int64]:
+        self.asked.append((size, scale))
+        return np.full(size, 1_000_000, dtype=np.int64)
+
+
+@pytest.mark.parametrize("releases", [1, 3])
+def test_every_release_adds_noise_of_the_scale_that_was_proved(releases: int) -> None:
+    KeptNoise.asked.clear()
+    noise, coins = KeptNoise(1), seeded_coins(1)
+    with DensityEstimator(1000, epsilon=1, releases=releases, noise=noise, coins=coins) as estimator:
+        proved = estimator.setup.calibration.noise_scale
+        answers = [estimator.estimate() for _ in range(releases + 1)]
+    assert KeptNoise.asked == [(1, proved)] * releases
+    assert all(1_000_000 <= answer.statistic <= 1_001_000 for answer in answers)
 
 
 def test_more_releases_cost_accuracy_not_privacy() -> None:

@@ -111,3 +111,22 @@ def test_what_others_have_begun_under_long_names_is_left_alone(tmp_path: Path) -
         assert files.unfinished_names(wards[0]) == [begun]
         assert files.unfinished_names(wards[1]) == []
         assert len(begun.name) <= 60
+
+
+def test_what_was_kept_for_something_else_or_is_damaged_is_not_what_was_kept(tmp_path: Path) -> None:
+    """For another study, under another schema, cut off or longer at any place, or with any bit of it turned."""
+    path = tmp_path / "codes"
+    write_codes(path, RECORDS, purpose=STUDY)
+    whole = path.read_bytes()
+    found = read_codes(path, SCHEMA, purpose=STUDY)
+    assert found is not None
+    with found:
+        assert [block.tolist() for block in found.blocks()] == [[[0, 1, 1, 0, 1]]]
+    other = Schema("s", (Attribute("sex", categories=("M", "F")),), status="approved")
+    assert read_codes(path, SCHEMA, purpose=STUDY[::-1]) is read_codes(path, other, purpose=STUDY) is None
+    turned = [
+        bytes([*whole[:at], whole[at] ^ 1 << bit, *whole[at + 1 :]]) for at in range(len(whole)) for bit in (0, 5)
+    ]
+    for wrong in (*turned, *(whole[:size] for size in range(len(whole))), whole + b"\0"):
+        path.write_bytes(wrong)
+        assert read_codes(path, SCHEMA, purpose=STUDY) is None, wrong

@@ -100,6 +100,9 @@ def test_who_may_ask_for_more_may_do_so_at_once_and_nobody_is_let_in(exchange: E
 def test_those_who_decide_hand_over_and_as_many_of_them_sign_as_must(tmp_path: Path) -> None:
     exchange = Exchange(tmp_path, officers=("mary", "john"), top="approvals = 2")
     exchange.holder.ledger().close()
+    for fewer in (of(exchange.holder, "mary", "john"), of(exchange.holder, "mary")):
+        with pytest.raises(LedgerError, match="other officers decide"):
+            fewer.ledger()
     later = of(exchange.holder, "anna")
     for wrong in ((), signed(later, "mary"), signed(later, "mary", "mary"), signed(later, "mary", "anna")):
         with pytest.raises(InputError, match="fewer than 2"):

@@ -194,6 +194,20 @@ def test_what_a_database_counts_is_promised_for_by_what_that_takes(tmp_path: Pat
     assert promised > effort.OPEN + effort.AWAY
 
 
+def test_what_is_promised_does_not_depend_on_the_private_number_of_records(tmp_path: Path) -> None:
+    """Whoever waits for an answer sees how long its slot is: it follows from what the holder declared alone."""
+    promises = []
+    for rows in (60, 400):
+        exchange = Exchange(tmp_path / f"{rows}", text=HIDDEN, rest="[time]\ngrid = 1\nrows_bound = 50\n")
+        (exchange.house.folder / "north.csv").write_text("smokes,age\n" + "no,30\n" * rows)
+        exchange.approve()
+        worker = Here(exchange.holder)
+        promises += [said for said in worker.work(job(exchange)) if isinstance(said, Promise)]
+        worker.close()
+    assert len(promises) == 2
+    assert promises[0] == promises[1]
+
+
 def test_people_who_may_have_any_number_of_rows_need_a_bound_before_anything_is_read(tmp_path: Path) -> None:
     schema = SCHEMA.replace("[[attributes]]", '[unit]\ncolumn = "id"\nmax_records = 1\n\n[[attributes]]', 1)
     exchange = Exchange(tmp_path, schema=schema, rest="[time]\ngrid = 1\n")

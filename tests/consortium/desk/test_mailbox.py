@@ -391,6 +391,7 @@ def test_where_few_files_may_be_open_strangers_leave_room_for_holders(hard: int)
         before = len(list(files.iterdir()))
         waiting = [socket.create_connection(("127.0.0.1", few.port), timeout=30) for _ in range(120)]
         for connection in waiting[: 120 - hard // 4]:
+            connection.settimeout(PATIENCE - 3)  # Long before their time is over, as above.
             with suppress(ConnectionError):
                 assert connection.recv(1) == b""
         # All who came have been let in by now, and as many stay as leave room for others.

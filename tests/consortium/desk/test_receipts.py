@@ -57,3 +57,15 @@ def test_a_model_that_nobody_signed_an_answer_of_is_not_sound() -> None:
     said = ("nobody signed an answer that it says it was learned from",)
     assert faults(made(north=(), south=())) == {"the model": said}
     assert faults(replace(GOOD, holders=()), named="") == {"the model": said}
+
+
+def test_a_signature_is_of_the_letter_that_is_named_and_by_the_key_of_the_roster() -> None:
+    first, second = answer("north", 1), answer("north", 2)
+    forged = made(north=(first, replace(second, signature=first.signature)), south=(answer("south", 1),))
+    said = "the signature of answer 2 is not by this key, or of another letter"
+    assert faults(forged) == {"north": (said,)}
+    own = Signer("north", KEYS["south"].public.line, (answer("south", 1),))
+    other = ("the roster has another key, or none",)
+    assert faults(replace(GOOD, holders=(own, GOOD.holders[1])))["north"] == other
+    assert faults(replace(GOOD, holders=(replace(GOOD.holders[0], name="west"),)), named="west") == {"west": other}
+    assert faults(GOOD, named="north, south, west") == {"west": ("the model names it, and has no receipt of it",)}

@@ -186,3 +186,17 @@ def test_losses_of_different_promises_are_never_added(ledger: Ledger) -> None:
     _, text = refused(Gate(of_persons, counted, ledger, SecureNoise()).ask(question))
     assert "another adjacency or privacy unit" in text
     assert ledger.summary().spent == Pure(Fraction(1, 2))
+
+
+def test_another_question_of_a_kind_in_the_same_round_is_refused_before_it_costs_anything(ledger: Ledger) -> None:
+    """A run that is begun anew must come by the same way: else two ways together spend what one was granted."""
+    door = gate(PURE, ledger)
+    first, other = tables(PURE, Fraction(1, 4)), tables(PURE, Fraction(1, 4), ((), (1,)))
+    released(door.ask(asked(first, PURE, 3)))
+    code, text = refused(door.ask(asked(other, PURE, 3)))
+    assert (code, "was answered in round 3" in text) == ("not-in-study", True)
+    assert ledger.summary().entries == 1
+    released(door.ask(asked(first, PURE, 3)))
+    released(door.ask(asked(choice(PURE, Fraction(1, 4)), PURE, 3)))
+    released(door.ask(asked(other, PURE, 4)))
+    assert ledger.summary().entries == 3

@@ -272,6 +272,9 @@ def test_who_is_missing_from_the_register_shows(
     assert faults(path) == ""
     edit(path, statement)
     assert MOVED in faults(path)
+    write(table, people(range(20, 25), "yes"))
+    refreshed(path)
+    assert MOVED in faults(path), "who comes later hides nobody"
 
 
 def test_sums_that_are_missing_or_no_sums_show(path: Path, table: Path, state: Path) -> None:
