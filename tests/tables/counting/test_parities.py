@@ -37,21 +37,22 @@ def every_set(rows: int) -> list[tuple[int, ...]]:
 
 
 @each_kernel
-@pytest.mark.parametrize("records", [0, 1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 200])
-def test_parities_are_those_of_a_loop_over_records(records: int, kernels: Kernels) -> None:
+def test_parities_are_those_of_a_loop_over_records(kernels: Kernels) -> None:
     """At every edge of a byte and of a word: what a word is padded with must not count as a record."""
-    bits = random_bits(records, 5, records)
     sets = every_set(5)
-    assert parities(bits, sets, kernels=kernels).tolist() == [brute_force(bits, members) for members in sets]
+    for records in (0, 1, 7, 8, 9, 63, 64, 65, 127, 128, 129):
+        bits = random_bits(records, 5, records)
+        found = parities(bits, sets, kernels=kernels).tolist()
+        assert found == [brute_force(bits, members) for members in sets], records
 
 
 @each_kernel
-@pytest.mark.parametrize("value", [0, 1])
-def test_where_all_records_are_alike_nothing_is_lost(value: int, kernels: Kernels) -> None:
+def test_where_all_records_are_alike_nothing_is_lost(kernels: Kernels) -> None:
     """Words of ones only: a count that overflows a byte of a word would show."""
-    bits = np.full((4, 1000), value, dtype=np.uint8)
-    found = parities(bits, [(), (0,), (0, 1), (0, 1, 2), (3, 2, 1, 0)], kernels=kernels)
-    assert found.tolist() == [1000, -1000 if value else 1000, 1000, -1000 if value else 1000, 1000]
+    for value, odd in ((0, 1000), (1, -1000)):
+        bits = np.full((4, 1000), value, dtype=np.uint8)
+        found = parities(bits, [(), (0,), (0, 1), (0, 1, 2), (3, 2, 1, 0)], kernels=kernels)
+        assert found.tolist() == [1000, odd, 1000, odd, 1000]
 
 
 @each_kernel
