@@ -77,8 +77,8 @@ def test_blocks_are_redrawn_like_their_events(sample: int, law: StateLaw, presen
 
 @pytest.mark.parametrize("present", [True, False])
 def test_marked_blocks_have_the_law_and_change_nobody_else(present: bool) -> None:
-    """200,000 bits within 7 standard errors (once in 10¹¹); the other law is 500 away."""
-    sample = 400_000
+    """50,000 bits within 7 standard errors (once in 10¹¹); the other law is 250 away."""
+    sample = 100_000
     entries = fresh(LAW, sample)
     before = np.unpackbits(entries.memory, bitorder="little")
     inside = np.random.default_rng(3).permutation(sample)[: sample // 2]
