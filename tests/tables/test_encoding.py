@@ -22,7 +22,7 @@ from panbayes.tables.encoding import encode_column, encode_values
 from panbayes.tables.numbers import as_numbers
 from panbayes.tables.table import Table
 from panbayes.tables.texts import value_text
-from tests.effort import often
+from tests.effort import often, some
 from tests.tables.strategies import anything, attributes, numbers, schemas
 
 
@@ -98,7 +98,7 @@ SMALL = [
 
 
 def test_blanks_around_texts_exhaustively() -> None:
-    """Every pair of categories and every pair of markers out of texts that differ by blanks alone."""
+    """Every pair of categories and half the pairs of markers (in soak all) out of texts that differ by blanks alone."""
     values = pl.Series(SMALL)
     domains = [
         Attribute("x", categories=pair, other="other", missing="missing")
@@ -106,7 +106,7 @@ def test_blanks_around_texts_exhaustively() -> None:
     ]
     domains.append(Attribute("x", categories=(1, 2), other="\ta", missing="missing"))
     domains.append(Attribute("x", bins=(0, 1), other="a b", missing="missing"))
-    for attribute, markers in product(domains, permutations(("", " a", "a", "1", "?", " 1"), 2)):
+    for attribute, markers in product(domains, some(permutations(("", " a", "a", "1", "?", " 1"), 2), 15)):
         expected = [reference_code(value, attribute, markers) for value in SMALL]
         assert encode_column(values, attribute, markers).tolist() == expected
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 import duckdb
@@ -25,12 +26,17 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+@cache
+def text_of(features: Features) -> str:
+    return one_row_a_person(features, schema="cdm").sql("duckdb")
+
+
 def selected(database: duckdb.DuckDBPyConnection, features: Features, history: History) -> pl.DataFrame:
     """What the database gives for a history, in the order of ids."""
     database.execute("BEGIN")
     try:
         fill(database, history)
-        found: pl.DataFrame = database.sql(one_row_a_person(features, schema="cdm").sql("duckdb")).pl()
+        found: pl.DataFrame = database.sql(text_of(features)).pl()
         return found.sort("person_id")
     finally:
         database.execute("ROLLBACK")
@@ -129,7 +135,7 @@ def test_values_of_any_type_are_compared(number: str) -> None:
                 "unit_concept_id) SELECT ?, 1, DATE '2020-01-01', ?, 10",
                 [person, value],
             )
-        found = connection.sql(one_row_a_person(features, schema="cdm").sql("duckdb")).pl()
+        found = connection.sql(text_of(features)).pl()
     labels = labelled(features, found)
     place = features.schema.names.index("a1c")
     assert labels[1][place] == "[6.5, 8]"
@@ -153,7 +159,7 @@ def test_days_beyond_all_moments_do_not_stop_the_database(database: duckdb.DuckD
             ):
                 database.execute(statement, [day])
         for cohort in COHORTS:
-            rows = database.sql(one_row_a_person(features_of(cohort), schema="cdm").sql("duckdb")).pl()
+            rows = database.sql(text_of(features_of(cohort))).pl()
             assert rows.width == 18
     finally:
         database.execute("ROLLBACK")

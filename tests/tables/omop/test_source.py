@@ -33,7 +33,7 @@ ENGINES: dict[str, Put] = {"DuckDB": in_duckdb, "PostgreSQL": lambda history, _:
 
 @pytest.fixture(scope="module")
 def history() -> History:
-    return made_up(6, 700)
+    return made_up(6, 400)
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -60,7 +60,7 @@ def test_codes_are_those_of_plain_python(place: str, cohort: str, history: Histo
     features = features_of(cohort)
     table = Table.read(f"{place}&features={written(features, tmp_path)}", features.schema)
     assert sorted(map(tuple, table.codes.T.tolist())) == codes_of(features, history)
-    assert table.persons == table.records > 30
+    assert table.persons == table.records > 15
 
 
 def test_rows_are_those_of_plain_python(place: str, history: History, tmp_path: Path) -> None:
