@@ -50,13 +50,6 @@ def test_any_budget_and_number_of_releases(budget: str, releases: int) -> None:
     assert Fraction(float(calibration.noise_scale)) == calibration.noise_scale
 
 
-def test_bad_requests() -> None:
-    with pytest.raises(InputError, match="releases"):
-        calibrate(epsilon=Fraction(1), sample=10, universe=10, releases=0)
-    with pytest.raises(InputError, match="part must"):
-        calibrate(epsilon=Fraction(1), sample=10, universe=10, state_epsilon=Fraction(1))
-
-
 @pytest.mark.parametrize(("budget", "alpha"), [("0.2", 0.1), ("0.5", 0.05), ("1", 0.1)])
 def test_the_planned_sample_is_small_and_keeps_its_promise(budget: str, alpha: float) -> None:
     """At most a fifth of the thesis's sample, and a simulated failure probability of at most β.
