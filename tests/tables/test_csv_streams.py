@@ -76,6 +76,8 @@ HEADERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "blank lines on top": ("\n  \r\nsex,age", ("sex", "age")),
     "separators at the end": ("a,b,,", ("a", "b", "")),
     "names that are blank alone": (", ,\t", ("", " ", "\t")),
+    "a separator in a name": ('"a,b",c', ("a,b", "c")),
+    "a quote in a name": ('"na""me",b', ('na"me', "b")),
     "a return in a name": ('"a\rb",c', ("a\rb", "c")),
 }
 

@@ -333,6 +333,14 @@ def test_the_unit_is_not_an_attribute() -> None:
     assert schema.unit == Unit("who", 3)
 
 
+def test_unknown_columns_are_named() -> None:
+    frame = pl.DataFrame({"x": [1]})
+    with pytest.raises(InputError, match='--other: "y" is not a column of the data; known: x'):
+        draft_schema(frame, name="t", other=("y",))
+    with pytest.raises(InputError, match='--unit: "y" is not a column of the data; known: x'):
+        draft_schema(frame, name="t", unit=Unit("y"))
+
+
 def test_the_public_way_to_a_draft(tmp_path: Path) -> None:
     frame = pl.DataFrame({"who": ["a", "b"], "x": [1, None], "y": ["u", "?"]})
     schema = Schema.draft(frame, name="t", other=["x"], unit=Unit("who", 2), missing_values=())
