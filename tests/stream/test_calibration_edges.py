@@ -156,9 +156,12 @@ def test_levels_are_those_of_the_least_squared_error_for_both_laws_together(kind
     middles, both = (grid[1:] + grid[:-1]) / 2, (init + init[::-1]) / 2
     points, nearest = np.linspace(0, 1, levels), np.zeros(middles.size, dtype=np.int64)
     for _ in range(400):
+        before = points
         nearest = np.searchsorted((points[1:] + points[:-1]) / 2, middles)
         mass = np.bincount(nearest, both, minlength=levels)
         points = np.bincount(nearest, both * middles, minlength=levels) / mass
+        if np.array_equal(points, before):
+            break
     law = build(Fraction(1), levels)
     assert np.array(law.init) / COIN == pytest.approx(np.bincount(nearest, init, minlength=levels), abs=2e-3)
     assert np.array(law.scores) == pytest.approx(60 * (points - points[0]) / (points[-1] - points[0]), abs=0.6)

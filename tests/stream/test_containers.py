@@ -144,23 +144,28 @@ def test_rows_of_a_struct_and_values_of_a_dictionary_may_be_missing() -> None:
     assert read(pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([5, None]))) == [5, None]
 
 
-@pytest.mark.parametrize(
-    ("ids", "found"),
-    [
-        (pl.DataFrame({"a": [1], "b": [2]}), "a frame of 2 columns"),
-        (pd.DataFrame({"a": [UUIDS[0]], "b": [object()]}), "a frame of 2 columns"),
-        (pl.DataFrame(), "a frame of 0 columns"),
-        ([1.5], "item of type float"),
-        ([True], "item of type bool"),
-        (["a", object()], "item of type object"),
-        ([np.array([1])], "item of type ndarray"),
-        (pl.Series([[1]]), "a column of another type"),
-        (pl.Series([1.5]), "a column of another type"),
-    ],
-)
-def test_what_cannot_be_ids_is_refused_by_its_type(ids: object, found: str) -> None:
-    with pytest.raises(InputError, match=found), DensityEstimator(10, epsilon=1) as estimator:
-        estimator.update(ids)
+def test_what_cannot_be_ids_is_refused_by_its_type_and_without_its_value() -> None:
+    with DensityEstimator(10, epsilon=1) as estimator:
+        for ids, found in (
+            (pl.DataFrame({"a": [1], "b": [2]}), "a frame of 2 columns"),
+            (pd.DataFrame({"a": [UUIDS[0]], "b": [object()]}), "a frame of 2 columns"),
+            (pl.DataFrame(), "a frame of 0 columns"),
+            ([1.5], "item of type float"),
+            ([True], "item of type bool"),
+            (["a", object()], "item of type object"),
+            ([np.array([1])], "item of type ndarray"),
+            (pl.Series([[1]]), "a column of another type"),
+            (pl.Series([1.5]), "a column of another type"),
+            (np.array([1.5]), ""),
+            (np.zeros((2, 2), int), ""),
+            ("abc", ""),
+            (b"abc", ""),
+            (5, ""),
+            ({"abc": 1}, ""),
+        ):
+            with pytest.raises(InputError, match=f"ids: found .*{found}") as refused:
+                estimator.update(ids)
+            assert not [value for value in ("1.5", "abc") if value in str(refused.value)], found
 
 
 def test_numbers_among_texts_are_their_digits() -> None:

@@ -17,7 +17,7 @@ from scipy import stats
 from panbayes.stream.ids.chunk import Texts
 from panbayes.stream.ids.kernels.fold_hash import ODD, Key, integer_cells, text_cells
 from panbayes.stream.ids.kernels.ipv6 import read_ipv6
-from tests.effort import often
+from tests.effort import often, some
 
 MASK = (1 << 64) - 1
 FINE = 1 << 40
@@ -104,13 +104,13 @@ def test_texts_against_plain_python(texts: list[bytes], seed: int, shape: tuple[
     assert cells_of(texts, key, *shape) == expected
 
 
-@pytest.mark.parametrize("size", range(1, 70))
-def test_texts_of_every_length_against_plain_python(size: int) -> None:
-    rng, key = np.random.default_rng(size), key_of(size)
-    text = bytes(rng.integers(97, 123, size, dtype=np.uint8))
-    expected = plain_cell(plain_text(text, [int(word) for word in key]), 18, 1000, 1000)
-    assert cells_of([text], key, 18, 1000, 1000) == [expected]
-    assert cells_of([b"x", text, b"and more behind it"], key, 18, 1000, 1000)[1] == expected
+def test_texts_of_every_length_against_plain_python() -> None:
+    for size in range(1, 70):
+        rng, key = np.random.default_rng(size), key_of(size)
+        text = bytes(rng.integers(97, 123, size, dtype=np.uint8))
+        expected = plain_cell(plain_text(text, [int(word) for word in key]), 18, 1000, 1000)
+        assert cells_of([text], key, 18, 1000, 1000) == [expected], size
+        assert cells_of([b"x", text, b"and more behind it"], key, 18, 1000, 1000)[1] == expected, size
 
 
 @settings(max_examples=often(60, 300))
@@ -175,12 +175,6 @@ ADDRESSES = st.one_of(
 )
 
 
-@settings(max_examples=often(300, 1500))
-@given(ADDRESSES)
-def test_ipv6_against_the_standard_library(text: str) -> None:
-    check_ipv6(text)
-
-
 def check_ipv6(text: str) -> None:
     try:
         expected = int(ipaddress.IPv6Address(text))
@@ -188,39 +182,25 @@ def check_ipv6(text: str) -> None:
         expected = -1
     data = np.frombuffer(b"ab" + text.encode() + b":1", dtype=np.uint8)
     found, upper, lower = read_ipv6(data, 2, 2 + len(text))
-    assert (int(upper) << 64 | int(lower) if found else -1) == expected
+    assert (int(upper) << 64 | int(lower) if found else -1) == expected, text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(
-            "::",
-            "::1",
-            "1::",
-            "1:2:3:4:5:6:7:8",
-            "1:2:3:4:5:6:7::",
-            "::2:3:4:5:6:7:8",
-            "1:2:3:4::5:6:7:8",
-            "1::2:3:4:5:6:7:8",
-        ),
-        *(
-            "1:2:3:4:5:6:7",
-            "1:2:3:4:5:6:7:8:9",
-            ":1::",
-            "1:",
-            ":",
-            "1::2::3",
-            "1:::2",
-            "::12345",
-            "1:2:3:4:5:6:1.2.3.4",
-        ),
-        *("1:2:3:4:5:6:7:1.2.3.4", "::1.2.3", "::1.2.3.4.5", "::01.2.3.4", "::1.2.3.4:5", "::g", "1:2:3:4:5::1.2.3.4"),
-        "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255",
-    ],
-)
-def test_ipv6_at_its_edges(text: str) -> None:
+EDGES = """
+:: ::1 1:: 1:2:3:4:5:6:7:8 1:2:3:4:5:6:7:: ::2:3:4:5:6:7:8 1:2:3:4::5:6:7:8 1::2:3:4:5:6:7:8
+1:2:3:4:5:6:7 1:2:3:4:5:6:7:8:9 :1:: 1: : 1::2::3 1:::2 ::12345 1:2:3:4:5:6:1.2.3.4 1:2:3:4:5:6:7:1.2.3.4 ::1.2.3
+::1.2.3.4.5 ::01.2.3.4 ::1.2.3.4:5 ::g 1:2:3:4:5::1.2.3.4 ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255
+"""
+
+
+@settings(max_examples=often(300, 1500))
+@given(ADDRESSES)
+def test_ipv6_against_the_standard_library(text: str) -> None:
     check_ipv6(text)
+
+
+def test_ipv6_at_its_edges() -> None:
+    for text in EDGES.split():
+        check_ipv6(text)
 
 
 def test_ipv6_addresses_are_one_however_they_are_written() -> None:
@@ -267,50 +247,40 @@ STRUCTURED: dict[str, Callable[[], list[bytes] | NDArray[np.int64]]] = {
 }
 
 
-def spread_out(name: str) -> tuple[int, Callable[[Key, int, int, int], NDArray[np.int64]]]:
-    """How many ids there are, and a function from key and shape to their cells."""
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_structured_ids_are_spread_and_collide_as_at_random(name: str) -> None:
+    """Chi-square over tiers and cells for some keys; the sum has a law of its own, and p is above 10⁻⁶ both ways.
+
+    Among 2³⁰ cells, over the same number of keys: the number of lost ids is Poisson of mean Σ n²/2³¹.
+    """
     ids = STRUCTURED[name]()
-    spans = Texts.of(ids) if isinstance(ids, list) else None
+    spans, out = Texts.of(ids) if isinstance(ids, list) else None, np.empty(len(ids), dtype=np.int64)
 
     def found(key: Key, tiers: int, cells: int, of: int) -> NDArray[np.int64]:
-        out = np.empty(len(ids), dtype=np.int64)
         if spans is not None:
             text_cells(spans.data, spans.starts, spans.lengths, key, tiers, cells, of, 0, True, out)
         else:
             integer_cells(np.asarray(ids), key, tiers, cells, of, out)
         return out
 
-    return len(ids), found
-
-
-@pytest.mark.parametrize("name", STRUCTURED)
-def test_cells_of_structured_ids_are_spread_as_at_random(name: str) -> None:
-    """Chi-square over tiers and cells for ten keys; the sum of ten has its own law, and p is above 10⁻⁶ both ways."""
-    (count, found), tiers, cells = spread_out(name), 8, 64
-    expected = count * np.repeat(2.0 ** -np.minimum(np.arange(1, tiers + 1), tiers - 1), cells) / cells
+    tiers, cells, keys = 8, 64, often(5, 10)
+    expected = len(ids) * np.repeat(2.0 ** -np.minimum(np.arange(1, tiers + 1), tiers - 1), cells) / cells
     total, freedom = 0.0, 0
-    for seed in range(10):
+    for seed in range(keys):
         counts = np.bincount(found(key_of(seed), tiers, cells, cells), minlength=tiers * cells)
         total += float(((counts - expected) ** 2 / expected).sum())
         freedom += tiers * cells - 1
     assert 1e-6 < stats.chi2.sf(total, freedom) < 1 - 1e-6
-
-
-@pytest.mark.parametrize("name", STRUCTURED)
-def test_ids_collide_as_often_as_at_random(name: str) -> None:
-    """Among 2³⁰ cells, over ten keys: the number of lost ids is Poisson of mean Σ n²/2³¹."""
-    (count, cells), lost = spread_out(name), 0
-    for seed in range(10):
-        lost += count - np.unique(cells(key_of(100 + seed), 1, 1 << 30, 1 << 30)).size
-    mean = 10 * count**2 / 2**31
+    lost = sum(len(ids) - np.unique(found(key_of(100 + seed), 1, 1 << 30, 1 << 30)).size for seed in range(keys))
+    mean = keys * len(ids) ** 2 / 2**31
     assert stats.poisson.cdf(lost, mean) > 1e-7
     assert stats.poisson.sf(lost - 1, mean) > 1e-7
 
 
-@pytest.mark.parametrize("size", [1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 36, 64])
+@pytest.mark.parametrize("size", some([1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 36, 64], 7))
 def test_every_bit_of_an_id_changes_half_of_its_hash(size: int) -> None:
-    """For each of the id's bits and each of the 40 upper bits of the hash, over 2,000 keys and texts."""
-    rng, rounds = np.random.default_rng(size), 2000
+    """For each of the id's bits and each of the 40 upper bits of the hash, over many keys and texts."""
+    rng, rounds = np.random.default_rng(size), often(800, 2000)
     changed = np.zeros((8 * size, 40))
     for _ in range(rounds // 100):
         key = key_of(int(rng.integers(1 << 32)))
@@ -323,5 +293,5 @@ def test_every_bit_of_an_id_changes_half_of_its_hash(size: int) -> None:
             found = cells_of([text.tobytes(), *(row.tobytes() for row in flipped)], key)
             different = np.array(found[1:], dtype=np.uint64) ^ np.uint64(found[0])
             changed += (different[:, None] >> np.arange(40, dtype=np.uint64)) & np.uint64(1)
-    # The standard deviation of a share is 0.011; the largest of up to 20,480 may be six of them away.
+    # Of 800 the standard deviation of a share is 0.018; the largest of up to 20,480 may be six of them away.
     assert float(np.abs(changed / rounds - 0.5).max()) < 6.5 * 0.5 / rounds**0.5

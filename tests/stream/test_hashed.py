@@ -12,30 +12,24 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from panbayes.dp.simulated import SimulatedNoise
 from panbayes.errors import InputError
 from panbayes.stream.distinct_counter import DistinctCounter, any_ids, parse_memory
 from panbayes.stream.estimator import DensityEstimator
 from panbayes.stream.guarantee.calibration import Calibration
-from panbayes.stream.ids.arena import Arena
-from panbayes.stream.ids.single import single_slots
-from panbayes.stream.ids.universes.hashed import HashedUniverse, Ipv6Bits
+from panbayes.stream.ids.universes.hashed import HashedUniverse
 from panbayes.stream.ids.universes.kind import Saved, Universe
 from panbayes.stream.ids.universes.registry import load_universe, read_universe
 from panbayes.stream.laws.quantized_laplace import quantized_laplace
 from panbayes.stream.saved_setup import load_setup, save_setup
 from panbayes.stream.setup import StreamSetup, configure
 from panbayes.stream.state.coins import seeded_coins
-from panbayes.stream.state.entries import Entries
 from panbayes.stream.state.memory import MemoryStore
 from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.statistics.methods.distinct import Distinct
 from panbayes.stream.statistics.methods.statistic import Answer
 from panbayes.stream.stream_estimator import StreamEstimator
-from tests.effort import often
 from tests.stream.slots import slots_of
 
 KEY = bytes(range(16))
@@ -308,29 +302,3 @@ def test_memory_as_people_write_it() -> None:
     for wrong in ("", "K", "1T", "1e6", "0x10", True, "१K"):
         with pytest.raises(InputError, match="memory"):
             parse_memory(wrong)
-
-
-def test_entries_in_sections() -> None:
-    law = DistinctCounter(epsilon=1, memory="1K").setup.calibration.law
-    rng = np.random.default_rng(1)
-    memory = rng.integers(0, 256, 6 * 64 // 8, dtype=np.uint8)
-    bits = np.unpackbits(memory, bitorder="little")
-    for sections in (1, 2, 3, 6):
-        assert Entries(law, 6 * 64, memory).counts(sections) == tuple(bits.reshape(sections, -1).sum(axis=1).tolist())
-
-
-@settings(max_examples=often(80, 400))
-@given(
-    st.one_of(
-        st.integers(-(1 << 70), 1 << 70),
-        st.text(max_size=60),
-        st.text("0123456789-", max_size=22),
-        st.text("0123456789abcdef:.", max_size=40),
-        st.ip_addresses(v=6).map(str),
-        st.text("ab \t\x00\x1f\x7f", max_size=5),
-    ),
-    st.sampled_from([0, 64, 128]),
-)
-def test_one_id_by_itself_has_the_cell_it_has_in_a_batch(one: int | str, ipv6: Ipv6Bits) -> None:
-    universe = HashedUniverse(18, 58_240, 58_240, KEY, ipv6)
-    assert single_slots(universe, Arena())(one) == slots(universe, [one])[0]

@@ -84,8 +84,8 @@ LAWS = {"bits": optimal_bernoulli(Fraction(1)), "levels": quantized_laplace(Frac
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 @pytest.mark.parametrize("present", [True, False])
 def test_entries_redrawn_one_by_one_have_their_law(law: StateLaw, coins: Coins, present: bool) -> None:
-    """30,000 entries: the mean score lies within 7 standard errors (once in 10¹¹); the other law is 70 away."""
-    sample = 30_000
+    """10,000 entries: the mean score lies within 7 standard errors (once in 10¹¹); the other law is 40 away."""
+    sample = 10_000
     entries = Entries(law, sample, np.zeros(law.state_bytes(sample), dtype=np.uint8))
     # What an entry was does not matter: bits are all ones before, levels all 0.
     if law.levels == 2:

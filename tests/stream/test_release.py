@@ -31,6 +31,7 @@ from panbayes.stream.statistics.methods.density import Density
 from panbayes.stream.statistics.methods.statistic import Answer
 from panbayes.stream.stream_estimator import StreamEstimator
 from panbayes.stream.turns import Window
+from tests.effort import often
 from tests.stream.test_parts import KEY, Marking, grouped_setup, whole_of
 
 GOLDEN = Path(__file__).parent / "golden" / "releases"
@@ -329,13 +330,14 @@ def test_intervals_of_combined_releases_hold() -> None:
     parts, cells, scale = 16, 1024, 12.0
     design = TierDesign(0.35, 0.65, cells, (cells,), scale, parts)
     template = replace(
-        combine(parts_of(16)),
+        combine(parts_of(2)),
+        parts=parts,
         sections=(Section(cells, cells),),
         noise_scale=Fraction(12),
         init=(COIN - round(0.35 * COIN), round(0.35 * COIN)),
         update=(COIN - round(0.65 * COIN), round(0.65 * COIN)),
     )
-    rounds, users, stop = 600, 700, 1 - math.exp(-1 / scale)
+    rounds, users, stop = often(250, 600), 700, 1 - math.exp(-1 / scale)
 
     @cache
     def holds(count: int, terms: int) -> bool:
@@ -355,7 +357,7 @@ def test_intervals_of_combined_releases_hold() -> None:
             assert isinstance(found, DistinctEstimate)
             inside = found.low <= users and (found.high is None or users <= found.high)
             assert inside == holds(count, parts)
-    # Of fixed seeds, 0.95 ± 0.009; with one noise 0.6.
+    # Of fixed seeds, 0.95 ± 0.014; with one noise 0.6.
     assert held / rounds > 0.92
     assert bold / rounds < 0.75
     assert relative_error(design, users) > relative_error(replace(design, noise_terms=1), users) * 1.5

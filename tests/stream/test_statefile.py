@@ -18,6 +18,7 @@ import pytest
 
 from panbayes.errors import InputError
 from panbayes.stream.estimator import DensityEstimator
+from panbayes.stream.setup import configure
 from panbayes.stream.state.inspection import inspect_state
 from tests.conftest import ROOT
 from tests.effort import often
@@ -25,16 +26,20 @@ from tests.effort import often
 COUNTS = 16384
 
 
+SETUP = configure(1000, epsilon=1, releases=3)
+
+
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     path = tmp_path / "state"
-    DensityEstimator.create(path, 1000, epsilon=1, releases=3).close()
+    DensityEstimator.start(path, SETUP).close()
     return path
 
 
-@pytest.mark.parametrize("spec", ["1000", "ipv4:10.0.0.0/20", "list"])
-@pytest.mark.parametrize("sample", [None, 100])
-@pytest.mark.parametrize("levels", [2, 3])
+@pytest.mark.parametrize(
+    ("spec", "sample", "levels"),
+    [("1000", None, 2), ("1000", 100, 3), ("ipv4:10.0.0.0/20", 100, 2), ("list", None, 3), ("list", 100, 2)],
+)
 def test_a_state_survives_restarts(tmp_path: Path, spec: str, sample: int | None, levels: int) -> None:
     users = tmp_path / "users"
     users.write_text("".join(f"user{i}\n" for i in range(500)), encoding="utf-8")
@@ -81,7 +86,6 @@ def test_the_file_is_private_and_says_no_times(state: Path) -> None:
 
 def test_the_size_for_a_thousand_million_users(tmp_path: Path) -> None:
     """126 MB at most; the file is laid out without drawing its entries, which takes a second more."""
-    from panbayes.stream.setup import configure
     from panbayes.stream.state.file import StateFile
 
     path = tmp_path / "large"

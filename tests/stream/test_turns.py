@@ -150,7 +150,7 @@ def test_levels_are_not_forgotten_one_by_one() -> None:
 
 def test_decayed_users_are_estimated_without_bias_and_within_their_intervals() -> None:
     """Half-life 2 turns: 3,000 users seen four turns ago, 1,000 two turns ago, 2,000 now: 750 + 500 + 2,000."""
-    truth, size, runs, found, hits, predicted = 3250, 10_000, 100, [], 0, 0.0
+    truth, size, runs, found, hits, predicted = 3250, 10_000, often(40, 100), [], 0, 0.0
     for run in range(runs):
         with StreamEstimator(
             size,
@@ -172,14 +172,14 @@ def test_decayed_users_are_estimated_without_bias_and_within_their_intervals() -
         predicted = answer.rmse
         hits += answer.low * size <= truth <= answer.high * size
     error = np.std(found) / math.sqrt(runs)
-    assert error < 9
+    assert error < 90 / math.sqrt(runs)
     assert abs(np.mean(found) - truth) < 3.5 * error
     assert hits >= 0.92 * runs
-    assert np.std(found) / size < 1.15 * predicted
+    assert np.std(found) / size < often(125, 115) / 100 * predicted
 
 
 def test_the_bias_of_decayed_cells_is_what_is_said() -> None:
-    n, runs, found = 4096, 25, []
+    n, runs, found = 4096, often(10, 25), []
     for run in range(runs):
         with DistinctCounter(
             epsilon=6,
@@ -199,8 +199,8 @@ def test_the_bias_of_decayed_cells_is_what_is_said() -> None:
     said = decay_bias(float(mean) / n)
     assert said is not None
     assert said == pytest.approx(-0.24, abs=0.02)
-    assert mean / (n / 2) - 1 == pytest.approx(said, abs=0.02)
-    assert error < 0.01 * n
+    assert mean / (n / 2) - 1 == pytest.approx(said, abs=often(4, 2) / 100)
+    assert error < often(2, 1) / 100 * n
 
 
 def test_the_bias_at_a_quarter_load_and_where_it_has_no_bound() -> None:

@@ -8,7 +8,6 @@ from typing import cast
 
 import msgspec
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -120,26 +119,17 @@ def test_integers_as_text(container: str) -> None:
     assert found == [5, 7, 12, -1, -1, -1, -1, -1, -1, 99, -1, -1]
 
 
-@pytest.mark.parametrize(
-    "ids",
-    [
+def test_integers_in_every_container() -> None:
+    """Those of NumPy; of the others tell test_arrow and test_containers."""
+    for ids in (
         [5, 99, 100, -1, 2**80],
         np.array([5, 99, 100, -1, 2**62]),
         np.array([5, 99, 100, 2**64 - 1, 2**63], dtype=np.uint64),
-        np.array([5, 99, 100, 101, 255], dtype=np.uint8),
         np.array([5, 0, 99, 0, 100, 0, -1, 0, -7, 0], dtype=np.int32)[::2],
         pl.Series([5, 99, 100, None, -4]),
-        pa.array([5, 99, 100, None, 127], pa.int8()),
-        pa.chunked_array([[5, 99], [100, None, 300]]),
-        pd.Series([5, 99, 100, -1, -2]),
-        range(5, 500, 94),
-    ],
-    ids=lambda ids: f"{type(ids).__module__}.{type(ids).__name__}",
-)
-def test_integers_in_every_container(ids: object) -> None:
-    found = slots(IntegerUniverse(Sampling.of(100, None)), ids)
-    assert found[:3] == [5, 99, -1]
-    assert set(found[3:]) <= {-1}
+        range(5, 400, 94),
+    ):
+        assert slots(IntegerUniverse(Sampling.of(100, None)), ids) == [5, 99, -1, -1, -1], type(ids)
 
 
 @settings(max_examples=often(40, 200))
@@ -194,8 +184,8 @@ def test_a_sample_is_a_permutation_cut_short(size: int, sample: int) -> None:
 
 @pytest.mark.parametrize("present", ["the first", "every tenth", "the odd"])
 def test_samples_of_structured_sets_are_hypergeometric(present: str) -> None:
-    """Over 3,000 keys, the number of present users in the sample has the mean and variance of a fair sample."""
-    size, sample, keys = 5000, 200, 3000
+    """Over many keys, the number of present users in the sample has the mean and variance of a fair sample."""
+    size, sample, keys = 5000, 200, often(800, 3000)
     users = {"the first": np.arange(500), "every tenth": np.arange(0, size, 10), "the odd": np.arange(1, size, 2)}[
         present
     ]
@@ -207,30 +197,8 @@ def test_samples_of_structured_sets_are_hypergeometric(present: str) -> None:
     d = users.size / size
     variance = sample * d * (1 - d) * (size - sample) / (size - 1)
     assert abs(np.mean(counts) - sample * d) < 4.5 * (variance / keys) ** 0.5
-    # The standard error of a variance is √(2/keys) of it, 2.6 %; 4.5 of them are allowed.
+    # The standard error of a variance is √(2/keys) of it, of 800 keys 5 %; 4.5 of them are allowed.
     assert np.var(counts) == pytest.approx(variance, rel=4.5 * (2 / keys) ** 0.5)
-
-
-@pytest.mark.parametrize(
-    "ids",
-    [
-        [1.5],
-        np.array([1.5]),
-        "abc",
-        b"abc",
-        5,
-        {"a": 1},
-        pl.Series([1.5]),
-        pl.DataFrame({"a": [1], "b": [2]}),
-        np.zeros((2, 2), int),
-    ],
-    ids=repr,
-)
-def test_what_cannot_be_ids_is_refused_without_its_value(ids: object) -> None:
-    with pytest.raises(InputError, match="ids: found") as refused:
-        slots(IntegerUniverse(Sampling.of(100, None)), ids)
-    assert "1.5" not in str(refused.value)
-    assert "abc" not in str(refused.value)
 
 
 def test_a_damaged_table_cannot_hold_a_search_for_ever() -> None:

@@ -31,7 +31,7 @@ from panbayes.stream.statistics.methods.statistic import Answer, Budget, Release
 from panbayes.stream.statistics.methods.visits import Visits, _bins
 from panbayes.stream.stream_estimator import StreamEstimator
 from panbayes.stream.visits_estimate import VisitsEstimate
-from tests.effort import some
+from tests.effort import often, some
 from tests.stream.slots import blocks_of
 
 SHARES = (0.4, 0.3, 0.15, 0.1, 0.05)
@@ -82,7 +82,7 @@ def test_shares_are_unbiased_and_err_as_predicted(sample: int) -> None:
         assert math.sqrt(squares.mean()) == pytest.approx(math.sqrt(predicted), rel=0.14)
 
 
-@pytest.mark.parametrize(("sample", "runs"), some([(2000, 60), (500, 30)], 1))
+@pytest.mark.parametrize(("sample", "runs"), some([(500, 30), (2000, 60)], 1))
 def test_intervals_hold(sample: int, runs: int) -> None:
     """Every interval of every run: no coverage more than 4 standard errors below 0.8."""
     answers = [run(seed, sample) for seed in range(runs)]
@@ -104,7 +104,7 @@ def test_intervals_hold(sample: int, runs: int) -> None:
 def test_intervals_hold_where_the_noise_of_many_releases_is_most_of_the_error() -> None:
     """Three places have three noises, in the predicted error and in the intervals."""
     chosen = Visits(5).calibrate(Budget(Fraction(1), 1000, 1000, releases=300))
-    scale, share, runs = float(chosen.noise_scale), 0.3, 60
+    scale, share, runs = float(chosen.noise_scale), 0.3, often(30, 60)
     design = _bins(chosen.law, 3, scale, 1000, 1000)
     assert design.noise_terms == 3
     rng = np.random.default_rng(4)
@@ -273,18 +273,7 @@ def test_an_estimate_shows_itself() -> None:
     answer = run(2)
     text = repr(answer)
     assert text.splitlines()[0] == "VisitsEstimate"
-    assert text.splitlines()[1].split() == [
-        "visits",
-        "exactly",
-        "80",
-        "%",
-        "interval",
-        "at",
-        "least",
-        "80",
-        "%",
-        "interval",
-    ]
+    assert " ".join(text.splitlines()[1].split()) == "visits exactly 80 % interval at least 80 % interval"
     assert len(text.splitlines()) == 2 + 5 + 4
     assert text.endswith("Guarantee: none: coins or noise were simulated.")
     assert answer._repr_html_().count("<tr>") == 6

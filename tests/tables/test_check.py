@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 
 from panbayes.schema.attribute import Attribute
-from panbayes.schema.schema import Schema, Unit
+from panbayes.schema.schema import Schema
 from panbayes.tables.check import check_table
 
 
@@ -22,12 +22,6 @@ def test_what_is_told() -> None:
     assert (b.outside, b.outside_to, b.missing, b.unused) == (1, "other", 0, ())
     assert (c.outside, c.missing, c.missing_to) == (0, 1, "u")
     assert not check_table(frame, schema).clean
-
-
-def test_persons_and_kept_records() -> None:
-    schema = Schema("s", (Attribute("a", categories=("x",)),), unit=Unit("who", 1))
-    fit = check_table(pl.DataFrame({"who": [1, 1, 2, None], "a": ["x", "x", "x", "x"]}), schema)
-    assert (fit.records, fit.unnamed, fit.persons, fit.kept, fit.clean) == (4, 1, 2, 2, True)
 
 
 def test_dates_beyond_the_bounds_and_what_is_no_date() -> None:

@@ -175,6 +175,21 @@ CORPUS: Final[dict[str, tuple[str, bytes, dict[str, Any], Codes | str]]] = {
     "a web page": ("t.csv", b"<!DOCTYPE html><html>", {}, "is a web page, which is not read; give the table itself"),
     "two columns of one name": ("t.csv", b"age,age\n1,2\n", {}, 'has two columns "age"; give every column a name'),
     "nothing": ("t.csv", b"", {}, "is empty; give"),
+    "nothing but blanks": ("t.csv", b"\n \n", {}, "is empty; give"),
+    "nothing but a mark": ("t.csv", b"\xef\xbb\xbf", {}, "is empty; give"),
+    "a header alone": ("t.csv", b"country,age\n", {}, "holds no records"),
+    "a quote in the header that never ends": (
+        "t.csv",
+        b'country,"age\nChile,31\n',
+        {},
+        "has a header with quotes that do not match",
+    ),
+    "a quoted return and nothing else": ("t.csv", b'\r"', {}, "has a header with quotes that do not match"),
+    "a NUL in the header": ("t.csv", b"country,age\0\nChile,31\n", {}, "is a binary file"),
+    "a picture": ("t.csv", b"\x89PNG\r\n\x1a\n\xff\xfe\xff", {}, "is a picture, which is not read"),
+    "a column less": ("t.csv", b"country,height\nChile,1\n", {}, 'has no column "age", which the schema names'),
+    "CSV that is called Parquet": ("t.parquet", RAW, {}, "is not a Parquet file"),
+    "Parquet in capitals": ("T.PARQUET", written(".parquet"), {}, CODES),
 }
 
 
@@ -187,5 +202,6 @@ def test_a_file_gives_the_right_codes_or_names_the_cure(name: str, tmp_path: Pat
         with pytest.raises(InputError, match=re.escape(expected)) as caught:
             Table.read(File(path, **how), SCHEMA)
         assert str(caught.value).startswith(f"{path}: ")
+        assert "\n" not in str(caught.value)
     else:
         assert Table.read(File(path, **how), SCHEMA).codes.T.tolist() == expected

@@ -87,13 +87,16 @@ def by_batches(values: pl.Series, attribute: Attribute, size: int, kind: str) ->
     return codes, working.tallies[0].tolist()
 
 
-@pytest.mark.parametrize("kind", ["plain", "dictionary"])
-@pytest.mark.parametrize("attribute", DOMAINS, ids=str)
 @pytest.mark.parametrize("name", TYPED)
-def test_a_column_of_any_type_has_the_codes_of_its_values(name: str, attribute: Attribute, kind: str) -> None:
+def test_a_column_of_any_type_has_the_codes_of_its_values(name: str) -> None:
+    """A short column goes by its values, one that repeats them by what they are, in one batch and in many."""
     often = pl.concat([TYPED[name]] * 9)
-    for values, size in ((often, often.len()), (often, 7), (TYPED[name], 3)):
-        assert by_batches(values, attribute, size, kind) == brute(values, attribute)
+    for attribute in DOMAINS:
+        alone, repeated = brute(TYPED[name], attribute), brute(often, attribute)
+        for kind in ("plain", "dictionary"):
+            assert by_batches(often, attribute, often.len(), kind) == repeated, (attribute, kind)
+            assert by_batches(often, attribute, often.len() // 2 + 1, kind) == repeated, (attribute, kind)
+            assert by_batches(TYPED[name], attribute, 3, kind) == alone, (attribute, kind)
 
 
 @given(anything, attributes(), st.integers(1, 30), st.integers(1, 4), st.sampled_from(["plain", "dictionary"]))

@@ -22,7 +22,7 @@ from panbayes.tables.encoding import encode_column, encode_values
 from panbayes.tables.numbers import as_numbers
 from panbayes.tables.table import Table
 from panbayes.tables.texts import value_text
-from tests.effort import often
+from tests.effort import often, some
 from tests.tables.strategies import anything, attributes, numbers, schemas
 
 
@@ -98,7 +98,7 @@ SMALL = [
 
 
 def test_blanks_around_texts_exhaustively() -> None:
-    """Every pair of categories and every pair of markers out of texts that differ by blanks alone."""
+    """Every pair of categories and half the pairs of markers (in soak all) out of texts that differ by blanks alone."""
     values = pl.Series(SMALL)
     domains = [
         Attribute("x", categories=pair, other="other", missing="missing")
@@ -106,7 +106,7 @@ def test_blanks_around_texts_exhaustively() -> None:
     ]
     domains.append(Attribute("x", categories=(1, 2), other="\ta", missing="missing"))
     domains.append(Attribute("x", bins=(0, 1), other="a b", missing="missing"))
-    for attribute, markers in product(domains, permutations(("", " a", "a", "1", "?", " 1"), 2)):
+    for attribute, markers in product(domains, some(permutations(("", " a", "a", "1", "?", " 1"), 2), 15)):
         expected = [reference_code(value, attribute, markers) for value in SMALL]
         assert encode_column(values, attribute, markers).tolist() == expected
 
@@ -115,11 +115,6 @@ def test_blanks_are_what_data_frames_strip() -> None:
     characters = [chr(code) for code in range(0x11_0000) if not 0xD800 <= code < 0xE000]
     bare = pl.Series([f"{one}a{one}" for one in characters]).str.strip_chars()
     assert [one for one, text in zip(characters, bare, strict=True) if text == "a"] == sorted(BLANKS)
-
-
-def test_a_blank_after_each_comma_makes_nobody_another() -> None:
-    sex = Attribute("sex", categories=("Female", "Male"))
-    assert encode_column(pl.Series([" Female", "Male ", "\u00a0Male"]), sex, ("?",)).tolist() == [0, 1, 1]
 
 
 def test_labels_come_before_markers_that_differ_by_blanks() -> None:
@@ -247,11 +242,6 @@ def test_booleans_are_read_however_they_are_spelt() -> None:
     assert attribute.code_of("TRUE") == 1
 
 
-def test_mean_imputation_under_a_public_mean() -> None:
-    attribute = Attribute("age", bins=(0, 40, 65, 120), impute=47.3)
-    assert encode_column(pl.Series([10.0, None, float("nan")]), attribute, ()).tolist() == [0, 1, 1]
-
-
 def test_no_type_of_a_column_is_refused() -> None:
     """The type of a column may hang on one value: a list in an Arrow column of nulls."""
     attribute = Attribute("x", categories=("[1]", "ab"), other="other")
@@ -275,14 +265,6 @@ def test_codes_are_compact_checked_and_read_only() -> None:
             Table(schema, codes)
     wide = Schema("w", (Attribute("x", categories=tuple(range(300))),))
     assert code_type(wide) is np.uint16
-
-
-def test_the_caller_keeps_its_own_array() -> None:
-    schema = Schema("s", (Attribute("x", categories=("a", "b")),))
-    mine = np.array([[0, 1]], dtype=np.uint8)
-    table = Table(schema, mine)
-    mine[0, 0] = 1  # still writable, and the table does not change with it
-    assert table.codes.tolist() == [[0, 1]]
 
 
 def values_of(table: Table) -> list[list[Scalar | None]]:

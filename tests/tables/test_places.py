@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
@@ -61,22 +60,22 @@ APART: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("written", [str, Path, File])
-@pytest.mark.parametrize(("one", "other"), [*SAME, *OVERLAPPING, *APART])
-def test_files_folders_and_patterns(one: str, other: str, written: Callable[[str], object], folder: Path) -> None:
-    kind = "same" if (one, other) in SAME else "overlapping" if (one, other) in OVERLAPPING else "apart"
-    for first, second in permutations((at(written(f"{folder}/{one}")), at(f"{folder}/{other}"))):
-        assert first.is_same(second) == (kind == "same")
-        assert first.overlaps(second) == (kind != "apart")
+def test_files_folders_and_patterns(folder: Path) -> None:
+    for pairs, kind in ((SAME, "same"), (OVERLAPPING, "overlapping"), (APART, "apart")):
+        for one, other in pairs:
+            for written in (str, Path, File):
+                for first, second in permutations((at(written(f"{folder}/{one}")), at(f"{folder}/{other}"))):
+                    assert first.is_same(second) == (kind == "same"), (one, other, written)
+                    assert first.overlaps(second) == (kind != "apart"), (one, other, written)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "kind"),
-    [
-        ("postgresql://db/clinic?table=people", "postgresql://me@DB/clinic?table=people&order_by=id", "same"),
-        ("postgresql://db/clinic?table=people", "postgresql://db/clinic?table=visits", "apart"),
-        ("postgresql://db/clinic?table=people", "postgresql://db2/clinic?table=people", "apart"),
-        ("postgresql://db/clinic?table=people", "postgresql://db/clinic?table=people&pushdown=true", "same"),
+def test_addresses(folder: Path) -> None:
+    clinic = "postgresql://db/clinic?table=people"
+    for one, other, kind in (
+        (clinic, "postgresql://me@DB/clinic?table=people&order_by=id", "same"),
+        (clinic, "postgresql://db/clinic?table=visits", "apart"),
+        (clinic, "postgresql://db2/clinic?table=people", "apart"),
+        (clinic, f"{clinic}&pushdown=true", "same"),
         ("delta://{}/parts", "delta://{}/link?version=3", "same"),
         ("delta://{}/parts", "{}/parts", "overlapping"),
         ("delta://{}/parts", "{}/parts/a.csv", "overlapping"),
@@ -84,13 +83,11 @@ def test_files_folders_and_patterns(one: str, other: str, written: Callable[[str
         ("duckdb://{}/parts/a.csv?table=x", "duckdb://{}/other/hard.csv?table=x", "same"),
         ("duckdb://{}/parts/a.csv?table=x", "duckdb://{}/other/hard.csv?table=y", "apart"),
         ("duckdb://{}/parts/a.csv?table=x", "sqlite://{}/parts/a.csv?table=x", "apart"),
-        ("postgresql://db/clinic?table=people", "{}/parts", "apart"),
-    ],
-)
-def test_addresses(one: str, other: str, kind: str, folder: Path) -> None:
-    for first, second in permutations((at(one.format(folder)), at(other.format(folder)))):
-        assert first.is_same(second) == (kind == "same")
-        assert first.overlaps(second) == (kind != "apart")
+        (clinic, "{}/parts", "apart"),
+    ):
+        for first, second in permutations((at(one.format(folder)), at(other.format(folder)))):
+            assert first.is_same(second) == (kind == "same"), (one, other)
+            assert first.overlaps(second) == (kind != "apart"), (one, other)
 
 
 def test_what_lies_in_memory_has_no_place() -> None:
@@ -111,15 +108,8 @@ def test_an_absolute_table_does_not_depend_on_where_somebody_is(
     assert absolute(far) == far
 
 
-def place(text: str) -> Place:
-    found = place_of(text, argument="data")
-    assert found is not None
-    return found
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_other_words_for_one_table_are_no_other_place() -> None:
+    for one, other in (
         ("duckdb:///a.duckdb?table=people", "duckdb:///a.duckdb?table=main.People&order_by=x"),
         ("duckdb:///a.duckdb?table=people", 'duckdb:///a.duckdb?table=a.main."people"&pushdown=true'),
         ("duckdb:///a.b.duckdb?table=people", 'duckdb:///a.b.duckdb?table="A".people'),
@@ -128,30 +118,25 @@ def place(text: str) -> Place:
         ("postgresql:///clinic?table=people", "postgresql://127.0.0.1/clinic?table=people"),
         ("omop+duckdb:///a.duckdb?features=a.toml", "omop+duckdb:///a.duckdb?features=b.toml&schema=MAIN"),
         ("spark:///?path=/data/people.parquet", "/data/people.parquet"),
-    ],
-)
-def test_other_words_for_one_table_are_no_other_place(one: str, other: str) -> None:
-    assert place(one).is_same(place(other))
-    assert place(other).is_same(place(one))
+    ):
+        assert at(one).is_same(at(other)), (one, other)
+        assert at(other).is_same(at(one)), (one, other)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_other_tables_are_other_places() -> None:
+    for one, other in (
         ("duckdb:///a.duckdb?table=people", "duckdb:///b.duckdb?table=people"),
         ("duckdb:///a.duckdb?table=people", "duckdb:///a.duckdb?table=cdm.people"),
         ("postgresql://db/clinic?table=people", "postgresql://db:5433/clinic?table=people"),
         ("postgresql://db/clinic?table=people", "postgresql://db/other?table=people"),
-    ],
-)
-def test_other_tables_are_other_places(one: str, other: str) -> None:
-    assert not place(one).is_same(place(other))
-    assert not place(one).overlaps(place(other))
+    ):
+        assert not at(one).is_same(at(other)), (one, other)
+        assert not at(one).overlaps(at(other)), (one, other)
 
 
 def test_a_table_of_an_omop_database_overlaps_with_its_people() -> None:
-    people, table = place("omop+duckdb:///a.duckdb?features=f.toml"), place("duckdb:///a.duckdb?table=cdm.person")
+    people, table = at("omop+duckdb:///a.duckdb?features=f.toml"), at("duckdb:///a.duckdb?table=cdm.person")
     assert people.overlaps(table)
     assert table.overlaps(people)
     assert not people.is_same(table)
-    assert not people.overlaps(place("duckdb:///b.duckdb?table=cdm.person"))
+    assert not people.overlaps(at("duckdb:///b.duckdb?table=cdm.person"))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panbayes.errors import InputError
@@ -21,6 +21,7 @@ from panbayes.tables.ranks import rank_count, record_ranks
 from panbayes.tables.reading import read_records
 from panbayes.tables.sources.batch import Batch, Column
 from panbayes.tables.table import Table
+from tests.effort import often
 from tests.tables.lakes import as_delta, as_iceberg
 
 VALUES: dict[str, tuple[pl.DataType | type[pl.DataType], st.SearchStrategy[Any]]] = {
@@ -40,6 +41,7 @@ def key(value: Any) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("name", VALUES)
+@settings(max_examples=often(8, 60))
 @given(data=st.data())
 def test_ranks_are_in_the_order_of_values_then_of_codes(name: str, data: st.DataObject) -> None:
     kind, values = VALUES[name]

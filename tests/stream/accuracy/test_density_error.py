@@ -21,18 +21,19 @@ from panbayes.stream.accuracy.statistic_law import (
     statistic_law,
     worst_failure,
 )
+from tests.effort import often
 
 ESTIMATORS: list[Published] = ["dwork", "optimal-bernoulli", "quantized-laplace", "laplace", "truncated-gaussian"]
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_published_errors_against_simulation(estimator: Published) -> None:
-    """3,000 runs: the variance of the squared error gives a relative standard error of about 2.6 %; 30 % is seen."""
+    """1,000 runs: the variance of the squared error gives a relative standard error of about 4.5 %; 30 % is seen."""
     epsilon, universe, sample, present = 0.5, 400, 100, 250
     squared = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsoundCalibrationWarning)
-        for seed in range(3000):
+        for seed in range(often(1000, 3000)):
             run = PublishedDensityEstimator(estimator, epsilon=epsilon, universe=universe, sample=sample, seed=seed)
             run.update(np.arange(present))
             squared.append((run.estimate() - present / universe) ** 2)
@@ -43,7 +44,7 @@ def test_published_errors_against_simulation(estimator: Published) -> None:
     predicted += sampling * (universe - sample) / (universe - 1)
     if estimator not in ("laplace", "truncated-gaussian"):
         predicted -= sampling
-    assert np.mean(squared) == pytest.approx(predicted, rel=0.1)
+    assert np.mean(squared) == pytest.approx(predicted, rel=often(18, 10) / 100)
 
 
 def test_the_published_estimator_warns() -> None:
@@ -97,7 +98,7 @@ def test_m_star_minimises_the_maximum_over_all_four_deltas(estimator: Bounded) -
 
     assert needed(*found.deltas) <= found.sample + 1
     rng = np.random.default_rng(3)
-    for _ in range(20_000):
+    for _ in range(often(4_000, 20_000)):
         d = np.clip(np.array(found.deltas) + rng.normal(0, 0.05, 4) * rng.random(), 1e-6, 1 - 1e-6)
         if d[2] + d[3] < 1:
             assert needed(*d.tolist()) >= found.sample - 1.5
@@ -142,11 +143,11 @@ def test_the_law_of_the_statistic(design: Design, density: float) -> None:
         design.statistic_variance(density) + geometric_variance(design.noise_scale), rel=1e-6
     )
     assert variance == pytest.approx(mse(design, density) * (design.sample * design.signal) ** 2, rel=1e-6)
-    drawn = simulate(design, density, 200_000, seed=11)
+    drawn = simulate(design, density, often(50_000, 200_000), seed=11)
     cumulative = np.cumsum(law)
     empirical = np.searchsorted(np.sort(drawn), values, side="right") / drawn.size
-    # Kolmogorov distance of 200,000 draws: 0.0044 is passed by chance once in 2,000.
-    assert np.max(np.abs(empirical - cumulative)) < 0.0044
+    # Kolmogorov distance of n draws: 1.97/√n is passed by chance once in 1,200.
+    assert np.max(np.abs(empirical - cumulative)) < 1.97 / drawn.size**0.5
 
 
 @pytest.mark.parametrize("design", DESIGNS)

@@ -89,19 +89,19 @@ def sum_law(design: TierDesign, weights: Array, users: int) -> tuple[Array, Arra
 
 
 @pytest.mark.parametrize("design", SMALL, ids=str)
-@pytest.mark.parametrize("users", [0, 1, 2, 5])
-def test_moments_by_exhaustion(design: TierDesign, users: int) -> None:
-    law = law_by_exhaustion(design, users)
-    for tier in range(len(design.spread)):
-        means = [(count_law(design, k[tier]), chance) for k, chance in law.items()]
-        values = [(first + np.arange(p.size), p * chance) for (first, p), chance in means]
-        mean = sum(float(v @ p) for v, p in values)
-        variance = sum(float((v - mean) ** 2 @ p) for v, p in values)
+def test_moments_by_exhaustion(design: TierDesign) -> None:
+    for users in (0, 1, 2, 5):
+        law = law_by_exhaustion(design, users)
         at = np.array(float(users))
-        assert float(design.means(at)[tier]) == pytest.approx(mean, abs=1e-9)
-        assert float(design.variances(at)[tier]) == pytest.approx(variance, abs=1e-7)
-    step = float(design.means(np.array(users + 1e-6))[0] - design.means(np.array(float(users)))[0])
-    assert float(np.exp(design.log_slopes(np.array(float(users))))[0]) == pytest.approx(step / 1e-6, rel=1e-4)
+        for tier in range(len(design.spread)):
+            means = [(count_law(design, k[tier]), chance) for k, chance in law.items()]
+            values = [(first + np.arange(p.size), p * chance) for (first, p), chance in means]
+            mean = sum(float(v @ p) for v, p in values)
+            variance = sum(float((v - mean) ** 2 @ p) for v, p in values)
+            assert float(design.means(at)[tier]) == pytest.approx(mean, abs=1e-9), users
+            assert float(design.variances(at)[tier]) == pytest.approx(variance, abs=1e-7), users
+        step = float(design.means(np.array(users + 1e-6))[0] - design.means(at)[0])
+        assert float(np.exp(design.log_slopes(at))[0]) == pytest.approx(step / 1e-6, rel=1e-4), users
 
 
 @pytest.mark.parametrize(
@@ -155,10 +155,13 @@ def standard(memory: int = 128 << 10, releases: int = 1, expect: int | None = No
     return tier_design(configure_hashed(universe, epsilon=1, releases=releases).calibration, universe)
 
 
-@pytest.mark.parametrize("users", [10**5, 10**6, 31_415_926, 10**8, 10**9, 10**10])
+@pytest.mark.parametrize("users", some([10**10, 10**5, 10**6, 31_415_926, 10**8, 10**9], 3))
 def test_128_kilobytes_err_by_one_percent_at_most(users: int) -> None:
-    """The predicted error is at most 1 %, and that of 400 estimates is as predicted, within 4.5 standard errors."""
-    design, rounds = standard(), 400
+    """The predicted error is at most 1 %, and that of all estimates is as predicted, within 4.5 standard errors.
+
+    Of 250 estimates an error 30 % larger or smaller is seen in 97 cases of 100.
+    """
+    design, rounds = standard(), often(250, 400)
     predicted = relative_error(design, users)
     assert predicted < 0.01
     found = np.array(
@@ -199,7 +202,7 @@ def test_one_tier_errs_as_the_formula_says() -> None:
             assert relative_error(design, load * design.spread[0]) == pytest.approx(math.sqrt(square), rel=0.01)
 
 
-@pytest.mark.parametrize("users", some([120_000, 1_000_000], 1))
+@pytest.mark.parametrize("users", some([1_000_000, 120_000], 1))
 def test_the_simulation_agrees_with_real_hashing(users: int) -> None:
     """Real ids, real cells, several keys: the estimates err as predicted, and as the simulated ones do."""
     errors, keys = [], often(16, 40)
@@ -282,8 +285,11 @@ def kept_between(
 
 @pytest.mark.parametrize(("design", "numbers"), COVERED, ids=["one tier", "128K", "16K, 30 releases", "1K"])
 def test_intervals_hold_the_true_number(design: TierDesign, numbers: tuple[int, ...]) -> None:
-    """The true number is kept with probability 0.9: so is that share of 1,500 for each, within 4.5 standard errors."""
-    level, rounds, kept = 0.05, 1500, 0
+    """The true number is kept with probability 0.9: so is that share of all rounds, within 4.5 standard errors.
+
+    Were the spread 30 % larger or smaller, 0.79 or 0.98 would be kept: six standard errors of 300 rounds and more.
+    """
+    level, rounds, kept = 0.05, often(300, 1500), 0
     for users in numbers:
         weights = whole_weights(design, users)
         rows = drawn(design, users, np.random.default_rng(users), rounds) @ weights

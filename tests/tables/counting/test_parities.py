@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from panbayes.tables.counting.count_tables import contingency
 from panbayes.tables.counting.engines import Kernels, engine
 from panbayes.tables.counting.parities import pack_bits, parities
 from tests.effort import often
@@ -37,21 +36,22 @@ def every_set(rows: int) -> list[tuple[int, ...]]:
 
 
 @each_kernel
-@pytest.mark.parametrize("records", [0, 1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 200])
-def test_parities_are_those_of_a_loop_over_records(records: int, kernels: Kernels) -> None:
+def test_parities_are_those_of_a_loop_over_records(kernels: Kernels) -> None:
     """At every edge of a byte and of a word: what a word is padded with must not count as a record."""
-    bits = random_bits(records, 5, records)
     sets = every_set(5)
-    assert parities(bits, sets, kernels=kernels).tolist() == [brute_force(bits, members) for members in sets]
+    for records in (0, 1, 7, 8, 9, 63, 64, 65, 127, 128, 129):
+        bits = random_bits(records, 5, records)
+        found = parities(bits, sets, kernels=kernels).tolist()
+        assert found == [brute_force(bits, members) for members in sets], records
 
 
 @each_kernel
-@pytest.mark.parametrize("value", [0, 1])
-def test_where_all_records_are_alike_nothing_is_lost(value: int, kernels: Kernels) -> None:
+def test_where_all_records_are_alike_nothing_is_lost(kernels: Kernels) -> None:
     """Words of ones only: a count that overflows a byte of a word would show."""
-    bits = np.full((4, 1000), value, dtype=np.uint8)
-    found = parities(bits, [(), (0,), (0, 1), (0, 1, 2), (3, 2, 1, 0)], kernels=kernels)
-    assert found.tolist() == [1000, -1000 if value else 1000, 1000, -1000 if value else 1000, 1000]
+    for value, odd in ((0, 1000), (1, -1000)):
+        bits = np.full((4, 1000), value, dtype=np.uint8)
+        found = parities(bits, [(), (0,), (0, 1), (0, 1, 2), (3, 2, 1, 0)], kernels=kernels)
+        assert found.tolist() == [1000, odd, 1000, odd, 1000]
 
 
 @each_kernel
@@ -72,13 +72,6 @@ def test_no_sets_have_no_parities(kernels: Kernels) -> None:
     assert found.dtype == np.int64
 
 
-def test_words_are_padded_with_zeros() -> None:
-    for records in (1, 8, 63, 64, 65):
-        words = pack_bits(np.ones((2, records), dtype=np.uint8))
-        assert words.shape == (2, -(-records // 64))
-        assert [sum(int(word).bit_count() for word in row) for row in words] == [records] * 2
-
-
 @settings(deadline=None, max_examples=often(30, 150))
 @given(
     st.integers(1, 6).flatmap(
@@ -94,11 +87,3 @@ def test_any_bits_and_any_sets(drawn: tuple[list[list[int]], list[tuple[int, ...
     records, sets, rows = drawn
     bits = np.array(records, dtype=np.uint8).reshape(-1, rows).T.copy()
     assert parities(bits, sets, kernels=kernels).tolist() == [brute_force(bits, members) for members in sets]
-
-
-def test_a_parity_is_the_signed_sum_of_the_table() -> None:
-    bits = random_bits(7, 4, 500)
-    signs = np.array([1, -1])
-    for members in combinations(range(4), 3):
-        table = contingency(bits, (2,) * 4, members)
-        assert parities(bits, [members]).item() == np.einsum("abc,a,b,c->", table, signs, signs, signs)

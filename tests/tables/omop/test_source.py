@@ -33,7 +33,7 @@ ENGINES: dict[str, Put] = {"DuckDB": in_duckdb, "PostgreSQL": lambda history, _:
 
 @pytest.fixture(scope="module")
 def history() -> History:
-    return made_up(6, 700)
+    return made_up(6, 400)
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -44,6 +44,10 @@ def place(request: pytest.FixtureRequest, history: History, tmp_path_factory: py
     return ENGINES[request.param](history, tmp_path_factory.mktemp("omop"))
 
 
+READ = ("first", "everybody on a day")
+"""Cohorts whose codes are looked at where there are several feature files."""
+
+
 def codes_of(features: Features, history: History) -> list[tuple[int, ...]]:
     """The codes of the rows of plain Python, in the order of their codes."""
     attributes = features.schema.attributes
@@ -51,12 +55,12 @@ def codes_of(features: Features, history: History) -> list[tuple[int, ...]]:
     return sorted(tuple(one.labels.index(label) for one, label in zip(attributes, row, strict=True)) for row in rows)
 
 
-@pytest.mark.parametrize("cohort", some(COHORTS, 2))
+@pytest.mark.parametrize("cohort", some([one for one in COHORTS if one not in READ], 1))
 def test_codes_are_those_of_plain_python(place: str, cohort: str, history: History, tmp_path: Path) -> None:
     features = features_of(cohort)
     table = Table.read(f"{place}&features={written(features, tmp_path)}", features.schema)
     assert sorted(map(tuple, table.codes.T.tolist())) == codes_of(features, history)
-    assert table.persons == table.records > 30
+    assert table.persons == table.records > 15
 
 
 def test_rows_are_those_of_plain_python(place: str, history: History, tmp_path: Path) -> None:
@@ -70,29 +74,30 @@ def test_rows_are_those_of_plain_python(place: str, history: History, tmp_path: 
 def test_counts_in_the_database_are_those_of_its_rows(place: str, tmp_path: Path) -> None:
     features = features_of("those who had it")
     address = f"{place}&features={written(features, tmp_path)}"
-    table = Table.read(address, features.schema)
-    sets = [(0,), (3, 1), (5, 12, 15)]
+    few = tuple(features.schema.attributes[a] for a in (0, 1, 3, 5, 12, 15))
+    schema = replace(features.schema, attributes=few)
+    table = Table.read(address, schema)
+    sets = [(0,), (3, 1), (2, 4, 5)]
     with ExitStack() as stack:
-        remote = remote_table(
-            f"{address}&pushdown=true", features.schema, argument="data", may_be_empty=False, stack=stack
-        )
+        remote = remote_table(f"{address}&pushdown=true", schema, argument="data", may_be_empty=False, stack=stack)
         assert remote is not None
         assert remote.facts == table.facts
         assert np.array_equal(remote.count(sets).flat, table.count(sets).flat)
     with pytest.raises(InputError, match="counted where it lies"):
-        Table.read(f"{address}&pushdown=true", features.schema)
+        Table.read(f"{address}&pushdown=true", schema)
 
 
 def test_an_empty_cohort_is_a_table_without_records(place: str, tmp_path: Path) -> None:
     features = features_of("first")
     nobody = replace(features, cohort=replace(features.cohort, between=("1950-01-01", "1950-01-02")))
-    table = Table.read(f"{place}&features={written(nobody, tmp_path)}", nobody.schema, may_be_empty=True)
+    schema = replace(nobody.schema, attributes=nobody.schema.attributes[:3])
+    table = Table.read(f"{place}&features={written(nobody, tmp_path)}", schema, may_be_empty=True)
     assert (table.records, table.persons) == (0, 0)
 
 
-def test_other_features_than_the_schemas_are_refused(place: str, tmp_path: Path) -> None:
+def test_other_features_than_the_schemas_are_refused(tmp_path: Path) -> None:
     features, other = features_of("first"), features_of("first ever")
-    address = f"{place}&features={written(features, tmp_path)}"
+    address = f"{in_duckdb(made_up(6, 50), tmp_path)}&features={written(features, tmp_path)}"
     with pytest.raises(InputError, match="has other features than"):
         Table.read(address, other.schema)
     with pytest.raises(InputError, match="has other features than"):
@@ -141,7 +146,7 @@ def test_no_value_of_postgresql_stops_it(tmp_path: Path) -> None:
         ),
         f"UPDATE {schema}.person SET year_of_birth = -2147483648 WHERE person_id = 1",
     )
-    for cohort in COHORTS:
+    for cohort in some(COHORTS, 2):
         features = features_of(cohort)
         table = Table.read(f"{place}&features={written(features, tmp_path)}", features.schema, may_be_empty=True)
         assert table.records == table.persons
@@ -205,7 +210,7 @@ def test_sets_that_are_not_lists_are_not_looked_up_at_the_site(tmp_path: Path) -
 def test_of_several_feature_files_the_schema_says_which(place: str, history: History, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no feature file"):
         read_frame(f"{place}&features={tmp_path}", argument="data")
-    several = [features_of(cohort) for cohort in ("first", "everybody on a day")]
+    several = [features_of(cohort) for cohort in READ]
     for features in several:
         written(features, tmp_path)
     address = f"{place}&features={tmp_path}"
