@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
 DPMM := .venv-dpmm
-WORKERS ?= 2
+# One more than two processors: many tests wait for something.
+WORKERS ?= 3
 
 .PHONY: help demo reproduce test lint format bench bench-quality bench-accuracy bench-tables bench-rivals bench-curves help-pages peers soak mutants spark lock clean
 

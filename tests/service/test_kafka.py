@@ -21,7 +21,7 @@ from panbayes.service.sources import kafka
 from panbayes.service.sources.kafka import KafkaLink, KafkaSource
 from panbayes.stream.distinct_estimate import DistinctEstimate
 from panbayes.stream.release import combine
-from tests.effort import soak
+from tests.effort import soak, some
 from tests.service.brokers import KafkaCluster, ids, kafka_cluster
 from tests.service.deleting_proxy import DeletingProxy
 from tests.service.running_service import density, open_state, running, wait_for
@@ -190,6 +190,7 @@ def test_a_broker_that_vanishes_is_lost_once_and_found_again(tmp_path: Path) -> 
         asyncio.run(run())
 
 
+@soak
 def test_what_was_fetched_when_the_broker_vanishes_is_not_passed_over() -> None:
     """A message that the client hands over while it says that the broker is gone comes first afterwards."""
     with kafka_cluster() as cluster:
@@ -295,7 +296,7 @@ def _asked_more(proxy: DeletingProxy, than: int) -> bool:
     return len(proxy.asked) > than
 
 
-@pytest.mark.parametrize(("code", "name"), [(29, "TOPIC_AUTHORIZATION_FAILED"), (44, "POLICY_VIOLATION")])
+@pytest.mark.parametrize(("code", "name"), some([(29, "TOPIC_AUTHORIZATION_FAILED"), (44, "POLICY_VIOLATION")], 1))
 def test_a_refusal_to_delete_is_said_once_and_so_is_its_end(
     tmp_path: Path, cluster: KafkaCluster, code: int, name: str
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from panbayes.errors import InputError
 from panbayes.service import broker
 from panbayes.service.sources.nats import NatsSource
+from tests.effort import soak
 from tests.service.brokers import NatsServer, ids, nats_server
 from tests.service.running_service import density, open_state, running, wait_for
 from tests.service.taking import taking
@@ -99,6 +100,7 @@ def test_no_more_than_the_prefetch_is_taken_before_a_beat(tmp_path: Path, server
     asyncio.run(run())
 
 
+@soak
 def test_what_another_process_was_killed_with_comes_again_in_time(tmp_path: Path, server: NatsServer) -> None:
     server.make("VISITS")
 
@@ -119,6 +121,7 @@ def test_what_another_process_was_killed_with_comes_again_in_time(tmp_path: Path
     asyncio.run(run())
 
 
+@soak
 def test_a_server_that_vanishes_is_lost_once_and_found_again(tmp_path: Path, server: NatsServer) -> None:
     server.make("VISITS")
 

@@ -13,6 +13,7 @@ import pytest
 from panbayes.errors import InputError
 from panbayes.service import broker
 from panbayes.service.sources.redis import RedisSource
+from tests.effort import soak
 from tests.service.brokers import RedisServer, ids, redis_server
 from tests.service.running_service import density, open_state, running, wait_for
 from tests.service.taking import taking
@@ -112,6 +113,7 @@ def test_what_another_process_was_killed_with_is_read_again(tmp_path: Path, serv
     asyncio.run(run())
 
 
+@soak
 def test_a_server_that_vanishes_is_lost_once_and_found_again(tmp_path: Path, server: RedisServer) -> None:
     async def run() -> None:
         async with taking(source(server), tmp_path) as taken:

@@ -37,6 +37,7 @@ from panbayes.tables.spark.questions import Counts
 from panbayes.tables.table import Table
 from panbayes.tables.texts import as_text
 from panbayes.tables.units import first_records
+from tests.effort import soak
 from tests.spark_here import needs_spark
 from tests.tables.test_lakes import VALUES
 
@@ -399,6 +400,7 @@ CONNECT = """
 """
 
 
+@soak
 def test_spark_connect_counts_the_same(tmp_path: Path) -> None:
     needs_spark()
     pytest.importorskip("grpc", reason="Spark Connect is not installed: make spark")
