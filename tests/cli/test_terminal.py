@@ -169,7 +169,7 @@ CLOSED = "error: standard output: is closed; give it a place, such as > /dev/nul
 
 def test_standard_output_that_takes_nothing_is_no_bug(tmp_path: Path) -> None:
     model("a", "b").save(tmp_path / "model.json")
-    for redirect, told, options in (("> /dev/full", FULL, ()), (">&-", CLOSED, ("--json",))):
+    for redirect, told, options in some([("> /dev/full", FULL, ()), (">&-", CLOSED, ("--json",))], 1):
         done = run_with("query", "model.json", "a", *options, folder=tmp_path, redirect=redirect)
         assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
     done = run_with("--help", folder=tmp_path, redirect="> /dev/full")
@@ -210,7 +210,7 @@ def run_encoded(*arguments: str, folder: Path, encoding: str) -> subprocess.Comp
 @pytest.mark.parametrize("encoding", some(["latin-1", "ascii"], 1))
 def test_standard_output_without_greek_letters_is_no_bug(encoding: str, tmp_path: Path) -> None:
     model("ä", "β").save(tmp_path / "model.json")
-    for arguments in (("demo", "--help"), ("query", "model.json", "β")):
+    for arguments in some([("demo", "--help"), ("query", "model.json", "β")], 1):
         done = run_encoded(*arguments, folder=tmp_path, encoding=encoding)
         assert (done.returncode, done.stderr) == (0, b"")
         assert arguments[-1] == "--help" or b"\\u03b2" in done.stdout

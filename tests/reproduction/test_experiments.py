@@ -206,7 +206,7 @@ def test_every_claim_is_turned_round() -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "number", "confirmed", "change"), some(CASES, 15))
+@pytest.mark.parametrize(("name", "number", "confirmed", "change"), some(CASES, 8))
 def test_a_verdict_follows_from_the_results(
     name: str, number: int, confirmed: bool, change: Callable[[dict[str, Value]], Row]
 ) -> None:
@@ -235,7 +235,7 @@ FURTHER: list[tuple[str, int, Callable[[dict[str, Value]], Row]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "number", "change"), FURTHER)
+@pytest.mark.parametrize(("name", "number", "change"), some(FURTHER, 6))
 def test_a_verdict_fails_with_any_part_of_its_sentence(
     name: str, number: int, change: Callable[[dict[str, Value]], Row]
 ) -> None:
@@ -246,7 +246,7 @@ def test_a_verdict_fails_with_any_part_of_its_sentence(
     assert told.reason
 
 
-@pytest.mark.parametrize("name", some(experiments(), 3))
+@pytest.mark.parametrize("name", some(experiments(), 2))
 def test_pictures_are_drawn(name: str, tmp_path: Path) -> None:
     for picture in experiments()[name].pictures:
         picture_file, drawing = (tmp_path / file for file in draw(picture, found(name), tmp_path))
