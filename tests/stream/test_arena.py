@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from panbayes.stream.ids.arena import Arena
+from panbayes.stream.ids.arena import Arena, private_memory
 from panbayes.stream.ids.kernels import compiled
 from panbayes.stream.ids.kernels.compiled import loop
 
@@ -141,3 +142,18 @@ def test_no_function_makes_an_array_of_events() -> None:
     folder = Path(inspect.getfile(Arena)).parent
     found = {name for path in folder.rglob("*.py") if path.name != "arena.py" for name in makers(path, folder)}
     assert found == set(PUBLIC)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell how memory is kept")
+def test_its_memory_is_left_out_of_core_dumps_and_wiped_in_forked_processes() -> None:
+    found = private_memory(1 << 20)
+    address = int(found.__array_interface__["data"][0])
+    with Path("/proc/self/smaps").open(encoding="ascii", errors="replace") as file:
+        flags, here = "", False
+        for line in file:
+            begin, dash, end = line.split()[0].partition("-")
+            if dash and not begin.endswith(":"):
+                here = int(begin, 16) <= address < int(end, 16)
+            elif here and line.startswith("VmFlags:"):
+                flags = line
+    assert {"dd", "wf"} <= set(flags.split())
