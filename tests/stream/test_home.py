@@ -18,7 +18,7 @@ from panbayes.errors import InputError
 from panbayes.stream.estimator import DensityEstimator
 from panbayes.stream.state import home as home_module
 from panbayes.stream.state import move
-from panbayes.stream.state.home import Home, home_of
+from panbayes.stream.state.home import Home, _born, home_of
 from panbayes.stream.state.inspection import inspect_state
 from panbayes.stream.state.move import move_state
 from tests.conftest import ROOT
@@ -103,7 +103,7 @@ def test_homes_of_files_differ_in_time_of_birth_though_they_have_one_inode() -> 
             path.write_text("x")
             homes.add(home(path))
             with path.open() as file:
-                kept = home_module._born(file.fileno(), path.stat()) is not None
+                kept = _born(file.fileno(), path.stat()) is not None
             path.unlink()
     assert len(homes) == 20 or not kept
 
