@@ -96,7 +96,7 @@ def test_a_file_that_was_replaced_while_it_was_open_is_not_released_from(state: 
 
 def test_homes_of_files_differ_in_time_of_birth_though_they_have_one_inode() -> None:
     """The inode of a deleted file is given out again: ext4 does so at once. Memory keeps no times of birth."""
-    homes = set()
+    homes, kept = set(), True
     with tempfile.TemporaryDirectory(dir=ROOT) as folder:
         for _ in range(20):
             path = Path(folder) / "file"
