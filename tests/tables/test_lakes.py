@@ -367,9 +367,9 @@ def test_a_missing_library_is_named_with_the_command(
 
 
 def test_one_data_file_of_iceberg_is_in_memory_at_a_time_and_not_whole() -> None:
-    address = iceberg(numbers(0, 100_000))
+    address = iceberg(numbers(0, 400_000))
     for start in range(1, 6):
-        changed(address, appending(numbers(start * 100_000, (start + 1) * 100_000)))
+        changed(address, appending(numbers(start * 400_000, (start + 1) * 400_000)))
 
     def peak() -> int:
         most = 0
@@ -380,5 +380,5 @@ def test_one_data_file_of_iceberg_is_in_memory_at_a_time_and_not_whole() -> None
         return most
 
     before = pa.total_allocated_bytes()
-    whole = 6 * 100_000 * 12
+    whole = 6 * 400_000 * 12
     assert peak() - before < whole / 2
