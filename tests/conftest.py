@@ -45,6 +45,7 @@ LONGER: Final = (
     "tests/examples/",  # whole examples, as people run them
     "tests/test_docs.py",  # pages of documentation, every snippet of them
     "tests/institutions/test_fault_runs.py",  # runs over real processes in which things break
+    "tests/stream/test_memory.py",  # the whole memory of a process is looked through
 )
 """The exceptions."""
 

@@ -66,8 +66,8 @@ def covered_runs(kind: LawKind, levels: int, *, sample: int | None, runs: int) -
         covered += answer.low <= present / size <= answer.high
         predicted = answer.rmse
         assert not answer.private
-    # The root of a mean of n squares has a relative standard error of 1/√(2n); 3 are allowed: 21 % for 100 runs.
-    assert math.sqrt(np.mean(squared)) == pytest.approx(predicted, rel=3 / math.sqrt(2 * runs))
+    # The root of a mean of n squares has a relative standard error of 1/√(2n); 2.5 are allowed: 18 % for 100 runs.
+    assert math.sqrt(np.mean(squared)) == pytest.approx(predicted, rel=2.5 / math.sqrt(2 * runs))
     return covered
 
 

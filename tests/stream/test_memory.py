@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 import numpy as np
@@ -46,9 +47,13 @@ class Case:
     content: bytes
     column: str | None = None
     numbers: bool = False
+    written: tuple[str, ...] = ()
+    words: tuple[int, ...] = ()
 
     @property
     def needles(self) -> dict[str, bytes]:
+        if self.written:
+            return self._needles_of_written()
         if self.setup.fields:
             return self.planted.needles()
         ids: Sequence[object] = self.planted.numbers if self.numbers else self.planted.ids
@@ -57,6 +62,16 @@ class Case:
             slots = [own for slot in slots if (own := self.setup.part.slot(slot, self.setup.universe.entries)) >= 0]
             return {"slots as int64": np.array(slots[-5:]).tobytes()}
         return self.planted.needles_of_numbers(slots) if self.numbers else self.planted.needles(slots)
+
+    def _needles_of_written(self) -> dict[str, bytes]:
+        """What to look for where ids are ``written`` in another way: texts, ``words`` if they have some, slots."""
+        slots = [slot for slot in slots_of(self.setup.universe, self.written) if slot >= 0]
+        found = {"slots as int64": np.array(slots[-5:]).tobytes()}
+        for place in (0, len(self.written) // 2, len(self.written) - 3):
+            found[f"ascii at {place}"] = self.written[place].encode()
+            if self.words:
+                found[f"numbers as int64 at {place}"] = np.array(self.words[place : place + 3], np.uint64).tobytes()
+        return found
 
 
 def lines(rows: Sequence[object]) -> bytes:
@@ -94,6 +109,7 @@ def cases() -> dict[str, Case]:
     planted = Planted()
     known = configure(1 << 27, epsilon=1, sample=1 << 26)
     found["digits, a sample in a large file"] = Case(planted, known, "text", lines(planted.numbers), numbers=True)
+    found |= other_universes()
     planted = Planted()
     array = np.array(planted.numbers).tobytes()
     found["an array"] = Case(planted, counter(), "array", array, numbers=True)
@@ -105,6 +121,28 @@ def cases() -> dict[str, Case]:
     planted = Planted(prefix="e\u0301")
     listed = configure([*planted.ids, *(f"user-{i}" for i in range(100_000))], epsilon=1)
     found["decomposed text, list"] = Case(planted, listed, "text", lines(planted.ids))
+    return found
+
+
+def other_universes() -> dict[str, Case]:
+    """Addresses and edges, whose texts are read as numbers before they have slots."""
+    planted, drawn = Planted(), np.random.default_rng()
+    found: dict[str, Case] = {}
+    dotted = tuple(str(IPv4Address(number)) for number in planted.numbers)
+    network = configure("ipv4:4.0.0.0/6", epsilon=1, sample=1 << 24)
+    found["IPv4, a network"] = Case(
+        planted, network, "text", lines(dotted), written=dotted, words=tuple(planted.numbers)
+    )
+    lower = tuple(drawn.integers(1 << 60, 1 << 62, planted.size).tolist())
+    long = tuple(str(IPv6Address((0x20010DB8 << 96) + word)) for word in lower)
+    hashed = HashedUniverse(1, 1 << 17, 1 << 17, KEY, 128)
+    found["IPv6, hashed"] = Case(
+        planted, configure_hashed(hashed, epsilon=1), "text", lines(long), written=long, words=lower
+    )
+    ends = drawn.integers(10_000, 1 << 14, (planted.size, 2)).tolist()
+    edges = tuple(f"{first},{second}" for first, second in ends if first != second)
+    graph = configure(f"graph:{1 << 14}", epsilon=1, sample=1 << 24)
+    found["edges of a graph"] = Case(planted, graph, "text", lines(edges), written=edges)
     return found
 
 

@@ -172,10 +172,10 @@ def test_decayed_users_are_estimated_without_bias_and_within_their_intervals() -
         predicted = answer.rmse
         hits += answer.low * size <= truth <= answer.high * size
     error = np.std(found) / math.sqrt(runs)
-    assert error < 90 / math.sqrt(runs)
     assert abs(np.mean(found) - truth) < 3.5 * error
     assert hits >= 0.92 * runs
-    assert np.std(found) / size < often(125, 115) / 100 * predicted
+    # The stated error is that of entries from infinitely many users, here twice the real one: 0.50 of it.
+    assert 0.38 * predicted < np.std(found) / size < 0.65 * predicted
 
 
 def test_the_bias_of_decayed_cells_is_what_is_said() -> None:

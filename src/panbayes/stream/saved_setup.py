@@ -108,7 +108,7 @@ class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return 1 if self.groups is None else len(self.groups.names)
 
     def purpose(self) -> Statistic[Answer]:
-        """What the stream is for; a setup that does not say is for a density, as all were once."""
+        """What the stream is for; a setup that does not say is for a density."""
         if self.groups is not None and self.statistic == _StatisticForm("distinct"):
             return ByGroup()
         if self.statistic is None:

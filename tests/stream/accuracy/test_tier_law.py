@@ -204,8 +204,12 @@ def test_one_tier_errs_as_the_formula_says() -> None:
 
 @pytest.mark.parametrize("users", some([1_000_000, 120_000], 1))
 def test_the_simulation_agrees_with_real_hashing(users: int) -> None:
-    """Real ids, real cells, several keys: the estimates err as predicted, and as the simulated ones do."""
-    errors, keys = [], often(16, 40)
+    """Real ids, real cells, forty keys: the estimates err as predicted, and as the simulated ones do.
+
+    The root of the mean of 40 squares is known within 11 %; the keys are fixed. Of a
+    million users a prediction that is 30 % off is seen.
+    """
+    errors, keys = [], 40
     for seed in range(keys):
         key = f"{seed:032x}"
         with DistinctCounter(epsilon=1, key=key, coins=seeded_coins(seed), noise=SimulatedNoise(seed)) as counter:
@@ -214,7 +218,8 @@ def test_the_simulation_agrees_with_real_hashing(users: int) -> None:
         errors.append(estimate_users(design, answer.counts) / users - 1)
     predicted = relative_error(standard(), users)
     assert abs(float(np.mean(errors))) < 4.5 * predicted / keys**0.5
-    assert float(np.mean(np.square(errors))) == pytest.approx(predicted**2, rel=4.5 * (2 / keys) ** 0.5)
+    found = math.sqrt(float(np.mean(np.square(errors)))) / predicted
+    assert found == pytest.approx(1, abs=0.2)
 
 
 @settings(max_examples=often(30, 150), deadline=None)

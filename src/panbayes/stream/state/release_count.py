@@ -41,7 +41,7 @@ class ReleaseCount:
             raise ValueError("a site has 32 hexadecimal digits")
 
     def to_bytes(self) -> bytes:
-        """Write the count; a release of one count is written as a number, as it always was."""
+        """Write the count; a release of one count is written as a number."""
         last = self.last[0] if self.last is not None and len(self.last) == 1 else self.last
         more: dict[str, int | str] = {name: n for name, n in (("turn", self.turn), ("flipped", self.flipped)) if n}
         if self.period is not None:
